@@ -56,8 +56,9 @@ function processWith(text: string): number {
   throw new Error(`no process has "${text}" in its command line`);
 }
 
-function residentMb(pid: number): number {
-  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+/** `VmHWM`: the most so far. */
+function residentMb(pid: number, which: 'VmRSS' | 'VmHWM' = 'VmRSS'): number {
+  const kib = new RegExp(`^${which}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   return (Number(kib) * 1024) / mib;
 }
 
@@ -173,7 +174,7 @@ async function listInPages(admin: ApiClient): Promise<number> {
   }
 }
 
-async function replicaOn(configPath: string): Promise<{ ms: number; memoryMb: number }> {
+async function replicaOn(configPath: string): Promise<{ ms: number; memoryMb: number; mostMb: number }> {
   const startedMs = performance.now();
   // As the launcher does: its flags are what keeps the memory small.
   const words = [...launcherFlags(launcher), main, 'run', '--config', configPath];
@@ -192,7 +193,8 @@ async function replicaOn(configPath: string): Promise<{ ms: number; memoryMb: nu
     }
     const ms = performance.now() - startedMs;
     await wait(settleMs);
-    return { ms, memoryMb: residentMb(child.pid as number) };
+    const pid = child.pid as number;
+    return { ms, memoryMb: residentMb(pid), mostMb: residentMb(pid, 'VmHWM') };
   } finally {
     await end(child);
   }
@@ -227,9 +229,10 @@ async function measure(): Promise<void> {
     add('a record as JSON of the API', one.text.length / 1024 / pageRecords, 'KiB');
     add('a list of all in pages of 500', pagesMs, 'ms');
     if (!isPut) add('store migrate from SQLite', moveMs / 1000, 's');
-    const { ms, memoryMb } = await replicaOn(to);
+    const { ms, memoryMb, mostMb } = await replicaOn(to);
     add('a replica: start to serving', ms / 1000, 's');
     add('a replica: resident', memoryMb, 'MiB');
+    add('a replica: resident, at most while it starts', mostMb, 'MiB');
     const beside = await costOf(kube, admin);
     add('kube-apiserver: resident, with a replica that was there', beside.apiserverMb - before.apiserverMb, 'MiB');
     await kube.restartApiserver();

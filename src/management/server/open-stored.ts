@@ -84,8 +84,9 @@ export async function openStored(
   await people.start();
   opened.push(people);
   const book = new KeyBook(followers, (uid) => {
-    activity.forget(uid);
-    void store.writeSideValues(new Map([[activityPrefix + uid, undefined]])).catch(() => undefined);
+    // Most keys that end were never used, and each write is one of the host.
+    if (activity.forget(uid))
+      void store.writeSideValues(new Map([[activityPrefix + uid, undefined]])).catch(() => undefined);
   });
   await book.start();
   opened.push(book);

@@ -113,7 +113,7 @@ describe.skipIf(assets.found === undefined)('two replicas in bad times', () => {
       const { status } = await replicas.create(0, `kill-${n}`).catch(() => ({ status: 0 }));
       if (status === 201) names.push(`kill-${n}`);
     });
-    await until(() => names.length > 5, 'some keys');
+    await until(() => names.length > 5, 'some keys', 20_000);
     await replicas.replica(0).end('SIGKILL');
     await Promise.all(writes);
     await replicas.replica(0).start();

@@ -170,7 +170,7 @@ describe('Activity', () => {
     await clock.advance(10);
     await activity.used('a', 0);
     await activity.used('b', 0);
-    activity.forget('b');
+    expect([activity.forget('b'), activity.forget('b')]).toEqual([true, false]);
     await activity.stop();
     expect(writes.slice(2)).toEqual([[['a', 10]]]);
     expect(clock.pendingTimers).toBe(0);

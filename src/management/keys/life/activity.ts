@@ -53,10 +53,13 @@ export class Activity {
     this.#uses.set(uid, Math.max(this.#uses.get(uid) ?? lastMs, lastMs));
   }
 
-  forget(uid: string): void {
+  /** Whether there was something to forget. */
+  forget(uid: string): boolean {
+    const wasUsed = this.#uses.get(uid) !== undefined;
     this.#uses.delete(uid);
     this.#uncertain.delete(uid);
     this.#waiting.delete(uid);
+    return wasUsed;
   }
 
   /** Notes a request with a good key, even one that is refused later. Resolves when it may be answered. `nowMs`: the time of a use

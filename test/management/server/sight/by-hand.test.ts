@@ -76,4 +76,4 @@ it('an edited key is refused, lives again when it is mended before a replica, an
   });
   a = await both.replica('a');
   expect([await both.use(a, 'mended', mended), await both.use(a, 'edited', edited)]).toEqual([200, 401]);
-}, 30_000);
+}, 60_000);
