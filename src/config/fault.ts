@@ -89,7 +89,8 @@ const caretWidth = 120;
 function caretLines(of: Fault, texts: ReadonlyMap<string, string> | undefined): string | undefined {
   if (of.file === undefined || of.line === undefined || of.column === undefined) return undefined;
   const line = texts && linesOf(texts, of.file)[of.line - 1]?.replace(/\r$/, '');
-  if (line === undefined) return undefined;
+  // Under an empty line a caret points at nothing.
+  if (line === undefined || line.trim() === '') return undefined;
   const from = Math.max(0, of.column - 1 - caretWidth / 2);
   const shown = withoutSecrets(line, of).slice(from, from + caretWidth);
   // Tabs are kept before the caret, so that the caret is under its position in every terminal.
