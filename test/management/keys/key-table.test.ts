@@ -33,6 +33,7 @@ const key = fc.record({
   madeBy: optional(named),
   createdBy: optional(named),
   holder: optional(named),
+  formerHolder: optional(named),
   kubeconfig: optional(fc.record({ project: text, virtualCluster: text, instance: fc.uuid() })),
   isExpiryTold: optional(fc.constant(true as const)),
   tokenGeneration: fc.integer({ min: 1, max: 5 }),
@@ -56,12 +57,13 @@ function factsOf(
   { spec, isDeleted, networks, ...given }: typeof key extends fc.Arbitrary<infer T> ? T : never,
   scopes: RecentScopes,
 ): KeyFacts {
-  const { createdBy, holder, kubeconfig, isExpiryTold, ...record } = given;
+  const { createdBy, holder, formerHolder, kubeconfig, isExpiryTold, ...record } = given;
   const full: KeyRecord = {
     name,
     ...record,
     ...(createdBy !== undefined && { createdBy }),
     ...(holder !== undefined && { holder }),
+    ...(formerHolder !== undefined && { formerHolder }),
     ...(kubeconfig !== undefined && { kubeconfig }),
     ...(isExpiryTold !== undefined && { isExpiryTold }),
   };
@@ -137,6 +139,7 @@ describe('KeyTable', () => {
             madeBy: undefined,
             createdBy: { name: 'root', uid: 'b9f10000-0000-4000-8000-000000000000' },
             holder: { name: `owner-${n % 500}`, uid: `${hex(n % 500, 8)}-0000-4000-8000-000000000000` },
+            formerHolder: undefined,
             kubeconfig: undefined,
             isExpiryTold: undefined,
             tokenGeneration: 1,

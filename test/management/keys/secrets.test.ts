@@ -67,7 +67,7 @@ describe('checkSecret()', () => {
   const now = 1_000_000;
 
   it('proves the right secret and no other', () => {
-    expect(checkSecret(made.text, indexOf(record), peppers, now)).toEqual({ kind: 'proved', record });
+    expect(checkSecret(made.text, indexOf(record), peppers, now)).toEqual({ kind: 'proved', record, isFormer: false });
     const other = makeToken(seeded('other'), record.id).text;
     expect(checkSecret(other, indexOf(record), peppers, now)).toEqual({ kind: 'unknown' });
     expect(checkSecret(made.text, indexOf(), peppers, now)).toEqual({ kind: 'unknown' });
@@ -142,7 +142,7 @@ describe('checkSecret()', () => {
       secrets: [{ ...peppers.digest(supplied), validUntilMs: undefined, isSupplied: true }],
     };
     const both = new Peppers([pepper(2), pepper(1)]);
-    expect(checkSecret(supplied, indexOf(kept), both, now)).toEqual({ kind: 'proved', record: kept });
+    expect(checkSecret(supplied, indexOf(kept), both, now)).toEqual({ kind: 'proved', record: kept, isFormer: false });
     expect(checkSecret(`${supplied}x`, indexOf(kept), both, now).kind).toBe('unknown');
   });
 

@@ -38,7 +38,13 @@ type Row = [
 ];
 
 /** What a person, a configuration and a maker give to many keys. */
-type People = [subject: KeyRecord['subject'], granted: readonly string[], groups: readonly string[], holder: unknown];
+type People = [
+  subject: KeyRecord['subject'],
+  granted: readonly string[],
+  groups: readonly string[],
+  holder: unknown,
+  formerHolder?: unknown,
+];
 type Origin = [madeBy: unknown, createdBy: unknown, kubeconfig: unknown, networks: unknown];
 
 const marks = { afterLastActivity: 1, isDeleted: 2, isDisabled: 4, isExpiryTold: 8 } as const;
@@ -146,8 +152,9 @@ export class KeyTable {
   }
 
   #packed({ name, record, times, isDeleted, isDisabled, groups, scoped, networksText }: KeyFacts): Row {
-    const { subject, grantedGroups, holder = 0, madeBy = 0, createdBy = 0, kubeconfig = 0 } = record;
+    const { subject, grantedGroups, holder = 0, formerHolder, madeBy = 0, createdBy = 0, kubeconfig = 0 } = record;
     const people: People = [subject, grantedGroups, groups, holder];
+    if (formerHolder !== undefined) people.push(formerHolder);
     const origin: Origin = [madeBy, createdBy, kubeconfig, networksText ?? 0];
     const shared = [this.#shared.hold(JSON.stringify(people)), this.#shared.hold(JSON.stringify(origin))];
     if (scoped !== undefined) shared.push(this.#shared.hold(scoped.text));
@@ -189,7 +196,7 @@ export class KeyTable {
     const text = this.#texts.get((this.#places[row] as number) - 1);
     const [name, uid, id, secrets, shared, tokenGeneration, creationMs, ttl, marked] = JSON.parse(text) as Row;
     const [peopleAt, originAt, scopeAt] = shared as [number, number, number | undefined];
-    const [subject, grantedGroups, groups, holder] = this.#shared.parsed(peopleAt) as People;
+    const [subject, grantedGroups, groups, holder, formerHolder] = this.#shared.parsed(peopleAt) as People;
     const [madeBy, createdBy, kubeconfig, networks] = this.#shared.parsed(originAt) as Origin;
     const record: KeyRecord = {
       name,
@@ -203,6 +210,7 @@ export class KeyTable {
     };
     if (createdBy !== 0) record.createdBy = createdBy as NonNullable<KeyRecord['createdBy']>;
     if (holder !== 0) record.holder = holder as NonNullable<KeyRecord['holder']>;
+    if (formerHolder !== undefined) record.formerHolder = formerHolder as NonNullable<KeyRecord['formerHolder']>;
     if (kubeconfig !== 0) record.kubeconfig = kubeconfig as NonNullable<KeyRecord['kubeconfig']>;
     if ((marked & marks.isExpiryTold) !== 0) record.isExpiryTold = true;
     const networksText = networks === 0 ? undefined : (networks as string);
@@ -239,8 +247,10 @@ export class KeyTable {
   }
 }
 
-function propertiesOf({ times, record: { subject, madeBy, kubeconfig, holder } }: KeyFacts): number {
-  const isHeldByOther = holder !== undefined && !(subject.kind === 'user' && subject.name === holder.name);
+function propertiesOf({ times, record: { subject, madeBy, kubeconfig, holder, formerHolder } }: KeyFacts): number {
+  const isHeldByOther = [holder, formerHolder].some(
+    (one) => one !== undefined && !(subject.kind === 'user' && subject.name === one.name),
+  );
   return (
     (times.ttl > 0 ? properties.ends : 0) |
     (madeBy !== undefined ? properties.isMade : 0) |

@@ -24,6 +24,8 @@ export interface Session {
   credential: Credential;
   /** Undefined for the program itself. */
   facts: KeyFacts | undefined;
+  /** The key was proved by the value that a rotation left. */
+  isFormer?: boolean;
   /** The rights at the time of the request, to be compared with later rights. */
   directory: Directory;
   address: string | undefined;
@@ -98,7 +100,8 @@ export class Callers {
     } catch {
       throw new StatusFault(serviceUnavailable('the use of the key cannot be written down; try again'));
     }
-    return this.userOf({ credential: found.credential, facts, directory: this.#parts.world.directory, address });
+    const { directory } = this.#parts.world;
+    return this.userOf({ credential: found.credential, facts, isFormer: checked.isFormer, directory, address });
   }
 
   /** A key that looks idle here may be in use on another replica. */

@@ -1,9 +1,10 @@
-// Keys of others whose value is known to a user who has left: they outlive whoever was shown them. The maker of a team's key has left who
+// Keys of others of which a user who has left knows a valid value: they outlive whoever was shown them. The maker of a team's key has left who
 // is missing or disabled, is another person of that name by now, or is in the team no more; the maker of another user's key, an
 // administrator, also who is one no more. Pure but for the log.
 import type { Clock } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';
 import { firstFew } from '../../../object/text/in-words.ts';
+import type { KeyRecord } from '../secret/key-record.ts';
 import { deadByItself, type KeyWorld } from './credential.ts';
 import type { KeyFacts } from './key-facts.ts';
 
@@ -19,22 +20,32 @@ export function keysOfLeavers(facts: Iterable<KeyFacts>, world: KeyWorld, nowMs:
   const found = new Map<string, { user: string; team: string; keys: string[] }>();
   const known = new Map<string, boolean>();
   for (const one of facts) {
-    const { subject, holder } = one.record;
-    if (holder === undefined || (subject.kind === 'user' && subject.name === holder.name)) continue;
+    const { subject } = one.record;
     const team = subject.kind === 'team' ? subject.name : '';
-    const id = JSON.stringify([holder.name, team]);
-    const asked = `${id} ${holder.uid}`;
-    const hasLeft = known.get(asked) ?? isGone(holder, team, world);
-    known.set(asked, hasLeft);
-    if (!hasLeft || deadByItself(one, world, nowMs) !== undefined) continue;
-    const group = found.get(id) ?? { user: holder.name, team, keys: [] };
-    group.keys.push(one.name);
-    found.set(id, group);
+    for (const holder of holdersOf(one.record, nowMs)) {
+      if (subject.kind === 'user' && subject.name === holder.name) continue;
+      const id = JSON.stringify([holder.name, team]);
+      const asked = `${id} ${holder.uid}`;
+      const hasLeft = known.get(asked) ?? isGone(holder, team, world);
+      known.set(asked, hasLeft);
+      if (!hasLeft || deadByItself(one, world, nowMs) !== undefined) continue;
+      const group = found.get(id) ?? { user: holder.name, team, keys: [] };
+      if (group.keys.at(-1) !== one.name) group.keys.push(one.name);
+      found.set(id, group);
+    }
   }
   return [...found.values()].map((group) => ({ ...group, keys: group.keys.sort() }));
 }
 
-function isGone(holder: { name: string; uid: string }, team: string, { directory, subjectUid }: KeyWorld): boolean {
+/** Who was shown the present value, and while it is valid the one that a rotation left. */
+function holdersOf({ holder, formerHolder, secrets: [, former] }: KeyRecord, nowMs: number): Holder[] {
+  const isLeft = former?.validUntilMs !== undefined && nowMs < former.validUntilMs;
+  return [holder, isLeft ? formerHolder : undefined].filter((one) => one !== undefined);
+}
+
+type Holder = NonNullable<KeyRecord['holder']>;
+
+function isGone(holder: Holder, team: string, { directory, subjectUid }: KeyWorld): boolean {
   const resolved = directory.resolve({ kind: 'user', name: holder.name });
   if (resolved.kind !== 'here' || subjectUid('user', holder.name) !== holder.uid) return true;
   // An administrator may make keys of every team, and needs to be in none.
@@ -48,7 +59,7 @@ export function leaverSentence({ user, team, keys }: LeaversKeys): string {
     team === ''
       ? `is no administrator any more and knows the ${names} of others`
       : `has left the team ${team} and knows its ${names}`;
-  return `${user} ${why}; rotate or revoke them (hostward keys list --made-by ${user})`;
+  return `${user} ${why}; rotate them without --overlap, or revoke them (hostward keys list --made-by ${user})`;
 }
 
 /** The list of the command has the others. */

@@ -13,7 +13,8 @@ export interface KeyIndex {
 }
 
 export type CheckedSecret =
-  | { kind: 'proved'; record: KeyRecord }
+  /** `isFormer`: by the value that a rotation left. */
+  | { kind: 'proved'; record: KeyRecord; isFormer: boolean }
   /** Not a key by its form: no look-up was made. */
   | { kind: 'malformed' }
   | { kind: 'unknown' };
@@ -32,13 +33,15 @@ export function checkSecret(text: string, index: KeyIndex, peppers: Peppers, now
     isSupplied: false,
   };
   let isProved = false;
+  let isFormer = false;
   for (let slot = 0; slot < secretSlots; slot++) {
     const secret = record?.secrets[slot] ?? empty;
     const isRight = peppers.proves(text, secret);
     const isInTime = secret.validUntilMs === undefined || nowMs < secret.validUntilMs;
     isProved = isProved || (isRight && isInTime);
+    isFormer = slot > 0 && isRight;
   }
-  return record !== undefined && isProved ? { kind: 'proved', record } : { kind: 'unknown' };
+  return record !== undefined && isProved ? { kind: 'proved', record, isFormer } : { kind: 'unknown' };
 }
 
 function findSupplied(text: string, index: KeyIndex, peppers: Peppers): KeyRecord | undefined {

@@ -34,6 +34,8 @@ export interface KeyRecord {
   /** The person who was shown the present value, at the creation or the last rotation, also through a key of a team. Absent when it
    * was made on the machine, and in keys older than this field. */
   holder?: { name: string; uid: string };
+  /** The person who was shown the value that a rotation left for an overlap. */
+  formerHolder?: { name: string; uid: string };
   /** The key is in a kubeconfig of this virtual cluster: it issues nothing, and ends with the instance. */
   kubeconfig?: KubeconfigMark;
   /** The expiry was written down, so that those who watch the key learn of it. */

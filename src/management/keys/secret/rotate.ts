@@ -36,5 +36,7 @@ export function rotate(
   const [current] = record.secrets;
   const isKept = current !== undefined && overlapSeconds > 0;
   const left = isKept ? [{ ...current, validUntilMs: nowMs + overlapSeconds * 1000 }] : [];
-  return { text, record: { ...record, id, secrets: [fresh, ...left] } };
+  const { formerHolder: _dropped, ...kept } = record;
+  const former = isKept && record.holder !== undefined ? { formerHolder: record.holder } : {};
+  return { text, record: { ...kept, ...former, id, secrets: [fresh, ...left] } };
 }

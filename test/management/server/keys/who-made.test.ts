@@ -214,9 +214,43 @@ describe('the keys of a team', () => {
     expect(troubles()).toEqual([]);
     await bench.api.apply({ ...bobs, teams: [{ ...team, users: ['alice'] }] });
     expect(troubles()).toEqual([
-      'bob has left the team red and knows its access key taken-over; rotate or revoke them (hostward keys list --made-by bob)',
+      'bob has left the team red and knows its access key taken-over; rotate them without --overlap, or revoke them (hostward keys list --made-by bob)',
     ]);
     for (const name of ['taken-over', 'by-root']) await bench.ask('DELETE', `${keysPath}/${name}`);
+  });
+});
+
+describe('a value that a rotation has left for an overlap', () => {
+  const troubles = () => bench.api.status().troubles ?? [];
+  const both = { ...people, teams: [{ ...team, users: ['alice', 'bob'] }] };
+  const withoutAlice = { ...people, teams: [{ ...team, users: ['bob'] }] };
+  const rotated = (name: string, key: string | undefined, overlapSeconds: number) =>
+    bench.ask('POST', `${keysPath}/${name}/rotate`, {
+      ...(key !== undefined && { key }),
+      body: { spec: { overlapSeconds } },
+    });
+
+  it('is known to who was shown it, and so is what it rotates and makes', async () => {
+    await bench.api.apply(both);
+    const bob = await bench.keyFor('bob-of-red', { user: 'bob' });
+    const root = await bench.keyFor('root-of-red', { user: 'root' });
+    await make(alice, 'left-1', { team: 'red' });
+    const alices = keyIn(await make(alice, 'left-2', { team: 'red' }));
+    await make(root, 'left-3', { team: 'red' });
+    expect((await rotated('left-1', bob, 600)).code).toBe(201);
+    expect((await rotated('left-2', root, 600)).code).toBe(201);
+    await bench.api.apply(withoutAlice);
+    expect(troubles().join()).toMatch(/^alice has left the team red and knows its access keys left-1, left-2;/);
+    expect(bench.api.status().ofLeavers).toBe(2);
+    // With the old value, which is still valid.
+    expect((await rotated('left-3', alices, 0)).code).toBe(201);
+    await make(alices, 'left-4', { team: 'red' });
+    expect((await marksOf('left-3'))?.['hostward.dev/rotated-by']).toBe('team:red key:left-2 user:alice');
+    expect(troubles().join()).toMatch(/knows its access keys left-1, left-2, left-3, left-4;/);
+    for (const name of ['left-2', 'left-3', 'left-4']) expect((await rotated(name, undefined, 0)).code).toBe(201);
+    expect(troubles().join()).toMatch(/knows its access key left-1;/);
+    for (const name of ['left-1', 'left-2', 'left-3', 'left-4']) await bench.ask('DELETE', `${keysPath}/${name}`);
+    expect(troubles()).toEqual([]);
   });
 });
 
@@ -233,7 +267,7 @@ describe('the keys of others that an administrator has made', () => {
     expect(troubles()).toEqual([]);
     await bench.api.apply(noAdministrator);
     expect(troubles()).toEqual([
-      'root is no administrator any more and knows the access keys for-a-robot, for-alice, for-the-admin of others; rotate or revoke them (hostward keys list --made-by root)',
+      'root is no administrator any more and knows the access keys for-a-robot, for-alice, for-the-admin of others; rotate them without --overlap, or revoke them (hostward keys list --made-by root)',
     ]);
     expect(bench.api.status().ofLeavers).toBe(3);
     await bench.api.apply({ ...noAdministrator, users: people.users.filter(({ name }) => name !== 'root') });
