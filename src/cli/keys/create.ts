@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { Schema } from '../../apiserver/kinds/schema.ts';
 import { formatFault } from '../../config/fault.ts';
 import { runAtOnce } from '../../config/steps.ts';
-import { parseYaml } from '../../config/yaml/parse-yaml.ts';
+import { duplicateKey, parseYaml } from '../../config/yaml/parse-yaml.ts';
 import { decode } from '../../config/yaml/source-text.ts';
 import type { TreeNode } from '../../config/yaml/tree.ts';
 import { scopeSchema } from '../../management/keys/schema/scope-schema.ts';
@@ -81,6 +81,9 @@ async function scopeOf(context: Context, options: Options): Promise<Record<strin
       syntaxFault(file, text) ?? `${file}:${read.line}:${read.column}: want YAML or JSON: ${read.reason}`,
       scopeHint,
     );
+  // In JSON the last of two would count, without a word.
+  const twice = syntaxFault(file, text, duplicateKey);
+  if (twice !== undefined) throw new CommandFault(exitCodes.input, twice, scopeHint);
   const [scope, ...others] = read.documents;
   if (isRecord(scope) && others.length === 0) {
     const unknown = unknownFields(file, text);
@@ -113,12 +116,13 @@ function unknownFields(file: string, text: string): string[] {
   return root === undefined ? [] : [...unknownIn(root, scopeSchema, 'scope')];
 }
 
-/** In the words of `hostward check`, which say what to write instead; undefined = it is YAML there. */
-function syntaxFault(file: string, text: string): string | undefined {
+/** In the words of `hostward check`, which say what to write instead; undefined = it is YAML there, or has no fault of this code. */
+function syntaxFault(file: string, text: string, code?: string): string | undefined {
   const decoded = decode({ name: file, text });
   if (decoded.kind === 'fault') return formatFault(decoded.fault);
   const parsed = runAtOnce(parseYaml(decoded.source));
-  const [first] = parsed.kind === 'faults' ? parsed.faults : [];
+  const faults = parsed.kind === 'faults' ? parsed.faults : [];
+  const first = faults.find((fault) => code === undefined || fault.code === code);
   return first && formatFault(first);
 }
 

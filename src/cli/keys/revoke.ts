@@ -1,10 +1,12 @@
 // `hostward keys revoke`: deletes an access key, and with --tree every key that came of it. A maker goes before what it has made,
 // so that it can make no more until then.
+import { firstFew } from '../../object/text/in-words.ts';
+import { isRecord, textsIn } from '../../object/text/json.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
 import { apiPrefix, keysPath, type ManagementClient } from './client/management-client.ts';
 import { keyName, textAt } from './client/print-key.ts';
-import { withServer } from './client/reach-server.ts';
+import { isDistant, withServer } from './client/reach-server.ts';
 import { noKeysOf } from './client/unknown-maker.ts';
 import { itemsIn, makerIn, pagesOf } from './list.ts';
 
@@ -15,6 +17,8 @@ interface MadeKey {
 
 /** As many uids as a URL holds without trouble. */
 const uidsAtOnce = 100;
+const reviewsPath = `${apiPrefix}/apis/authentication.k8s.io/v1/selfsubjectreviews`;
+const shownNames = 20;
 /** Keys that make keys that make keys: more generations than that is a server that does not tell the truth. */
 const mostGenerations = 1_000;
 
@@ -35,7 +39,9 @@ export async function revokeKey(context: Context, options: Options): Promise<Exi
     // Before anything is deleted: who may not ask for the tree should not be left with half of it.
     const [root] = roots;
     if (isTree && root !== undefined) await mayAskForTree(client, root);
-    return isTree ? revokeTree(client, roots, said) : revokeAll(client, roots, said);
+    // The calling key goes last: without it nothing more can be revoked.
+    const own = isDistant(options) ? await callingKey(client) : '';
+    return isTree ? revokeTree(client, roots, { said, own }) : revokeAll(client, ownLast(roots, own), said);
   });
   if (revoked.length === 0 && maker !== undefined) context.stderr.write(`${await noKeysOf(context, options, maker)}\n`);
   if (isJson) context.stdout.write(`${JSON.stringify({ revoked: revoked.map((key) => key.name) }, undefined, 2)}\n`);
@@ -66,17 +72,40 @@ async function mayAskForTree(client: ManagementClient, root: MadeKey): Promise<v
 async function revokeTree(
   client: ManagementClient,
   roots: readonly MadeKey[],
-  said: (key: MadeKey) => void,
+  { said, own }: { said: (key: MadeKey) => void; own: string },
 ): Promise<MadeKey[]> {
   const revoked: MadeKey[] = [];
+  const last: MadeKey[] = [];
   let generation = roots;
   for (let depth = 0; depth < mostGenerations && generation.length > 0; depth++) {
-    revoked.push(...(await revokeAll(client, generation, said)));
-    const seen = new Set(revoked.map(({ uid }) => uid));
+    last.push(...generation.filter(({ name }) => name === own));
+    revoked.push(
+      ...(await revokeAll(
+        client,
+        generation.filter(({ name }) => name !== own),
+        said,
+      )),
+    );
+    const makers = [...revoked, ...last];
+    const seen = new Set(makers.map(({ uid }) => uid));
     // Of all that are gone, not of the last ones alone: one may have been made just before its maker went.
-    generation = (await madeBy(client, revoked)).filter(({ uid }) => !seen.has(uid));
+    generation = (await madeBy(client, makers)).filter(({ uid }) => !seen.has(uid));
   }
-  return revoked;
+  return [...revoked, ...(await revokeAll(client, last, said))];
+}
+
+/** The name of the key that asks. */
+async function callingKey(client: ManagementClient): Promise<string> {
+  const type = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
+  const { body } = await client.ask({ method: 'POST', path: reviewsPath, body: { ...type, metadata: {} } });
+  const status = isRecord(body['status']) ? body['status'] : {};
+  const userInfo = isRecord(status['userInfo']) ? status['userInfo'] : {};
+  const extra = isRecord(userInfo['extra']) ? userInfo['extra'] : {};
+  return textsIn(extra['hostward.dev/key'])[0] ?? '';
+}
+
+function ownLast(keys: readonly MadeKey[], own: string): MadeKey[] {
+  return [...keys.filter(({ name }) => name !== own), ...keys.filter(({ name }) => name === own)];
 }
 
 async function revokeAll(
@@ -84,11 +113,27 @@ async function revokeAll(
   keys: readonly MadeKey[],
   said: (key: MadeKey) => void,
 ): Promise<MadeKey[]> {
-  for (const key of keys) {
-    await revokeOne(client, key);
+  for (const [at, key] of keys.entries()) {
+    await revokeOne(client, key).catch((fault: unknown) => {
+      throw withLeft(fault, keys.slice(at));
+    });
     said(key);
   }
   return [...keys];
+}
+
+/** Who revokes many keys must know which of them are still valid. */
+function withLeft(fault: unknown, left: readonly MadeKey[]): unknown {
+  if (!(fault instanceof CommandFault) || left.length < 2) return fault;
+  const names = firstFew(
+    left.map(({ name }) => name),
+    shownNames,
+  );
+  const { exitCode, message, hint } = fault;
+  return new CommandFault(exitCode, `${message}; not revoked: ${names}`, {
+    cause: fault,
+    ...(hint !== undefined && { hint }),
+  });
 }
 
 async function revokeOne(client: ManagementClient, { name, uid }: MadeKey): Promise<void> {

@@ -13,7 +13,7 @@ const maxDepth = 100;
 /** Limit for the nodes after the expansion of aliases: twice the number that the token limit allows without aliases. */
 const maxNodes = 100_000;
 
-const duplicateKey = 'CONFIG_DUPLICATE_KEY';
+export const duplicateKey = 'CONFIG_DUPLICATE_KEY';
 const tooLarge = 'CONFIG_YAML_TOO_LARGE';
 
 export type ParsedYaml =

@@ -117,6 +117,10 @@ describe('keys create --scope', () => {
       'projects: []\nprojects: []\n',
       /^hostward: scope\.yaml:2:1: this map has the key "projects" twice \(first in line 1\)/,
     ],
+    [
+      '{"projects": [{"project": "shop"}], "projects": []}',
+      /^hostward: scope\.yaml:1:37: this map has the key "projects" twice \(first in line 1\)/,
+    ],
     ['projects: &a [*a]\n', /^hostward: scope\.yaml:1:15: the alias \*a is inside its own value/],
   ])('says of %j what is wrong in the words of check', async (text, says) => {
     const argv = ['keys', 'create', 'typo', '--user', 'alice', '--scope', 'scope.yaml'];

@@ -74,6 +74,21 @@ describe('--made-by', () => {
     expect(await bench.local('keys', 'revoke')).toMatchObject({ code: 2 });
   });
 
+  it('revokes the calling key last, with --tree too', async () => {
+    const root = await bench.keyFor('root-of-three', { user: 'root' });
+    for (const more of [[], ['--tree']]) {
+      const values: unknown[] = [];
+      for (const name of ['aa-child', 'mm-child', 'zz-child']) {
+        const { body } = await bench.ask('POST', keysPath, { key: root, body: { metadata: { name }, spec: {} } });
+        values.push(body['spec']?.['key']);
+      }
+      const said = await bench.distant(String(values[1]), 'keys', 'revoke', '--made-by', 'root', ...more);
+      const revoked = said.out.trim().split('\n');
+      expect([said.code, said.err, revoked.at(-1)]).toEqual([0, '', 'revoked mm-child']);
+      expect(revoked).toContain('revoked zz-child');
+    }
+  });
+
   it('revokes them, those of teams too, and nothing else', async () => {
     expect(await bench.local('keys', 'revoke', '--made-by', 'alice', '--tree')).toEqual({
       code: 0,
