@@ -1,8 +1,7 @@
 // Reloads a serving certificate from files that another program renews. In: two paths and a clock. Out: each new pair of
 // certificate and key. While the two files do not match, as in the middle of a renewal, the old pair stays in use.
-import { readFile } from 'node:fs/promises';
 import type { Clock, Timer } from '../../clock.ts';
-import { reasonOf } from '../../cluster/credentials/secret-file.ts';
+import { readNamedFile, reasonOf } from '../../cluster/credentials/secret-file.ts';
 import type { Log } from '../../log.ts';
 import { pairProblem } from './pem-text.ts';
 import { NamedFileFault } from './secret-files.ts';
@@ -32,7 +31,7 @@ export async function readPair(paths: CertificatePaths): Promise<ServingPair> {
 async function textIn(paths: CertificatePaths, member: keyof CertificatePaths): Promise<string> {
   const path = paths[member];
   try {
-    return await readFile(path, 'utf8');
+    return await readNamedFile(path);
   } catch (error) {
     throw new NamedFileFault(path, `read "${path}": ${reasonOf(error)}`, member);
   }

@@ -1,7 +1,6 @@
 // Selects the cluster and the user of the current context in one kubeconfig file, and reports all faults at once. Every
 // reading of the credentials reads the file again, so that a rewritten file takes effect. Only small modules of
 // client-node are loaded: the whole library would double the memory of the daemon.
-import { readFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join } from 'node:path';
 import { isRecord, recordsIn } from '../../object/text/json.ts';
 import { urlWithoutUser } from '../../object/text/url-user.ts';
@@ -9,7 +8,7 @@ import type { ClusterFault } from '../errors.ts';
 import { CredentialsError, excerpt, messageOf } from '../errors.ts';
 import type { ClusterAccess, Credentials, CredentialsResult } from './access.ts';
 import { readUser, type SelectedContext } from './kubeconfig-user.ts';
-import { isMissing, reasonOf } from './secret-file.ts';
+import { isMissing, readNamedFile, reasonOf } from './secret-file.ts';
 
 export interface KubeconfigOptions {
   path: string;
@@ -56,7 +55,7 @@ export type ContextResult =
 
 async function select(path: string): Promise<ContextResult> {
   try {
-    return await selectIn(path, await readFile(path, 'utf8'));
+    return await selectIn(path, await readNamedFile(path));
   } catch (error) {
     const message = `reading kubeconfig "${path}": ${reasonOf(error)}`;
     const fix = 'name a kubeconfig file that exists and can be read';

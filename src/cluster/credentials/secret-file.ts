@@ -1,5 +1,6 @@
-// Reads one small file that credentials name, and explains a failure in words.
-import { readFile } from 'node:fs/promises';
+// Reads one small file that credentials or a configuration name, and explains a failure in words.
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
 import type { ClusterFault } from '../errors.ts';
 import { messageOf } from '../errors.ts';
 
@@ -9,11 +10,24 @@ export async function readSecretFile(path: string, what: string, faults: Cluster
     faults.push({ code: 'CLUSTER_CREDENTIALS_UNREADABLE', message, fix });
   };
   try {
-    const text = (await readFile(path, 'utf8')).trim();
+    const text = (await readNamedFile(path)).trim();
     if (text !== '') return text;
     return fault(`reading the ${what} "${path}": the file is empty`, 'write the file again; while it rotates, wait');
   } catch (error) {
     return fault(`reading the ${what} "${path}": ${reasonOf(error)}`, 'check the path and the permissions of the file');
+  }
+}
+
+/** A pipe or a device would be waited for without an end, and not even SIGTERM would end the process. */
+export async function readNamedFile(path: string): Promise<string> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const found = await file.stat();
+    if (!found.isFile() && !found.isDirectory())
+      throw new Error(`it is ${found.isFIFO() ? 'a named pipe' : 'a device'}, not a file`);
+    return await file.readFile('utf8');
+  } finally {
+    await file.close();
   }
 }
 

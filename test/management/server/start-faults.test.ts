@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,6 +18,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const at = (name: string) => join(folder, name);
 writeFileSync(at('file'), 'no PEM');
 mkdirSync(at('folder'));
+execFileSync('mkfifo', [at('pipe')]);
 beforeAll(async () => {
   const now = new Date();
   const authority = await makeAuthority('c', now);
@@ -55,6 +57,8 @@ describe('a management API that cannot start', () => {
     ['tls.certificate', tls('gone', 'one.key'), 'read "gone": there is no such file'],
     ['tls.key', tls('one.crt', 'gone'), 'read "gone": there is no such file'],
     ['tls.key', tls('one.crt', 'folder'), 'read "folder": it is a directory, not a file'],
+    // Waiting for the pipe would not end with SIGTERM either.
+    ['tls.certificate', tls('pipe', 'one.key'), 'read "pipe": it is a named pipe, not a file'],
     ['tls.certificate', tls('file', 'one.key'), 'read "file": wanted a certificate in PEM, found a text without PEM'],
     ['tls.key', tls('one.crt', 'file'), 'read "file": wanted a private key in PEM, found a text without PEM'],
     ['tls.key', tls('one.crt', 'two.key'), 'read "two.key": wanted the key of "one.crt", found another'],

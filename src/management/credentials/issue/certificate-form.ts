@@ -2,10 +2,11 @@
 // So each certificate has a group of its own, the rights are bound to that group, and the binding is deleted when the access key
 // ends. In: the request. Out: the kubeconfig. The store records each object before it is made, so that a crash leaves nothing
 // behind.
+
 import { randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { forbiddenBecause, StatusFault } from '../../../apiserver/request/status-fault.ts';
 import { type SignedClient, signClient } from '../../../apiserver/tls/client-certificates.ts';
+import { readNamedFile } from '../../../cluster/credentials/secret-file.ts';
 import { forbidden } from '../../../object/meta/status.ts';
 import type { KeyWorld } from '../../keys/life/credential.ts';
 import type { KeyFacts } from '../../keys/life/key-facts.ts';
@@ -120,7 +121,7 @@ async function clusterPlace(asked: FormInput): Promise<Pick<Form, 'server' | 'au
       asked,
       `ingress.certificateAuthority of the virtual cluster ${instanceText(asked.instance)} is not configured, and a kubeconfig is never without it`,
     );
-  const authorityPem = await readFile(file, 'utf8').catch(() => '');
+  const authorityPem = await readNamedFile(file).catch(() => '');
   if (certificatesIn(authorityPem).length === 0)
     throw notReady(
       `the CA of the virtual cluster ${instanceText(asked.instance)} cannot be read; ask the operator of Hostward`,
@@ -216,7 +217,7 @@ async function sign(
   const { signing } = instance.settings;
   if (signing === undefined) return signByCluster(cluster, identity, seconds, { id: record.id, instance, clock, log });
   try {
-    const [certPem, keyPem] = await Promise.all([readFile(signing.certificate, 'utf8'), readFile(signing.key, 'utf8')]);
+    const [certPem, keyPem] = await Promise.all([readNamedFile(signing.certificate), readNamedFile(signing.key)]);
     return await signClient({ certPem, keyPem }, identity, { now: clock.wallTime(), seconds: seconds ?? yearSeconds });
   } catch (error) {
     log.error({ component: 'management', instance: instanceText(instance), error: String(error) }, 'CA cannot sign');

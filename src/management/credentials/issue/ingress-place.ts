@@ -1,5 +1,5 @@
 // Finds the address of a virtual cluster with `servedBy: hostward`, and the authority of its certificate.
-import { readFile } from 'node:fs/promises';
+import { readNamedFile } from '../../../cluster/credentials/secret-file.ts';
 import { instanceText } from '../kubeconfig/names.ts';
 import { authorityOf } from '../kubeconfig/pem.ts';
 import { type Form, type FormInput, noIngressFault } from './asked.ts';
@@ -15,7 +15,7 @@ export async function ingressPlace(
   if (ingress === undefined) throw noIngressFault(asked);
   const { server, tls } = ingress;
   if (tls === undefined) return { server, authorityPem: await parts.ingressAuthority() };
-  const authorityPem = authorityOf(await readFile(tls.certificate, 'utf8').catch(() => ''));
+  const authorityPem = authorityOf(await readNamedFile(tls.certificate).catch(() => ''));
   if (authorityPem === '')
     throw notReady(`the certificate of the virtual cluster ${where} cannot be read; ask the operator of Hostward`);
   return { server, authorityPem };

@@ -1,9 +1,10 @@
 // Collects the parts of the open management API that the forms of a kubeconfig need.
-import { readFile } from 'node:fs/promises';
+
 import type { Kind } from '../../../apiserver/kinds/kind.ts';
 import type { Kit } from '../../../apiserver/kinds/kit.ts';
 import type { User } from '../../../apiserver/request/identity.ts';
 import type { Clock } from '../../../clock.ts';
+import { readNamedFile } from '../../../cluster/credentials/secret-file.ts';
 import type { ManagementServerSettings, ManagementSettings } from '../../../config/settings/management-settings.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import type { KeyWorld } from '../../keys/life/credential.ts';
@@ -47,7 +48,7 @@ export function issueParts(open: OpenIssueParts, ingressAuthority: () => Promise
   const { callers, world, key, settings, caPem, kit, clock, server } = open;
   const authority = async () => {
     const { tls } = server;
-    return tls === undefined ? caPem() : authorityOf(await readFile(tls.certificate, 'utf8'));
+    return tls === undefined ? caPem() : authorityOf(await readNamedFile(tls.certificate));
   };
   return {
     asker(user) {

@@ -1,9 +1,10 @@
 // Reads the key set and watches the revocations of the management server, and sends it reports. In: the address, a CA, and the file
 // with the access key, which is read again at every connection because keys are rotated. Only this file of the source sees the key.
-import { readFile } from 'node:fs/promises';
+
 import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import type { Clock } from '../../../clock.ts';
+import { readNamedFile } from '../../../cluster/credentials/secret-file.ts';
 import type { Posted, ReportSpec } from './uploads.ts';
 
 export interface PlatformOptions {
@@ -101,10 +102,11 @@ export class PlatformClient {
 
 async function textOf(setting: 'keyFile' | 'certificateAuthority', file: string): Promise<string> {
   try {
-    return await readFile(file, 'utf8');
+    return await readNamedFile(file);
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code;
-    const why = code === 'ENOENT' ? 'there is no such file' : `it cannot be read (${code})`;
+    const known = code === 'ENOENT' ? 'there is no such file' : undefined;
+    const why = known ?? (code === undefined ? (cause as Error).message : `it cannot be read (${code})`);
     throw new Error(`hostward.direct.${setting} is "${file}": ${why}; ${remedies[setting]}`, { cause });
   }
 }
