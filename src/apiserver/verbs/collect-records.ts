@@ -16,6 +16,18 @@ const turnLength = 1024 * 1024;
 /** Records read before other requests get a turn. */
 export const stepRecords = 500;
 
+/**
+ * Characters of records that a long answer holds at a time. Hundreds of clients may ask for all that a key may see and read nothing of
+ * it, so the rest is read again from the store when its turn to be sent comes.
+ */
+export const heldLength = 64 * 1024;
+
+/** As many records as are about as long as an answer may hold, to judge by those before them. */
+export function stepAfter(records: readonly StoredRecord[]): number {
+  const length = records.reduce((sum, { value }) => sum + value.length, 0);
+  return Math.min(stepRecords, Math.max(1, Math.floor((heldLength * records.length) / length) || stepRecords));
+}
+
 /** Asked for in one question, to which the store answers with about half as many ordinary objects. */
 const keysAtOnce = 64;
 

@@ -7,7 +7,7 @@ import type { Call, Kit, VerbOutcome } from '../kinds/kit.ts';
 import { StatusFault } from '../request/status-fault.ts';
 import { type ListMeta, type ListWriter, listWriter, yamlListWriter } from '../wire/representation.ts';
 import { storageKey, storagePrefix } from '../wire/stored-text.ts';
-import { collect, type Listed, stepRecords } from './collect-records.ts';
+import { collect, heldLength, type Listed, stepAfter, stepRecords } from './collect-records.ts';
 import { decodeContinue, encodeContinue, sealOf } from './continue-token.ts';
 import { listQuery, notOlderThan, wantsNewest } from './revision-query.ts';
 import { selectionOf } from './selection.ts';
@@ -66,12 +66,6 @@ export async function listObjects(call: Call): Promise<VerbOutcome> {
   return listOf(call, meta, records, isWhole ? undefined : further());
 }
 
-/**
- * Characters of records that a long answer holds at a time. Hundreds of clients may ask for all that a key may see and read nothing of
- * it, so the rest is read again from the store when its turn to be sent comes.
- */
-const heldLength = 64 * 1024;
-
 /** Beginnings of lists that may be as long as a short answer at the same time; all others hold as little as a long answer. */
 const mostAtOnce = 16;
 /** The first records of a whole list in a crowd: about as many as it holds. */
@@ -99,12 +93,6 @@ function heldPart(records: readonly StoredRecord[]): readonly StoredRecord[] {
 async function reach(store: Store, revision: number): Promise<number> {
   const current = await store.currentRevision();
   return revision <= current ? current : store.currentRevision({ fresh: true });
-}
-
-/** As many records as are about as long as an answer may hold, to judge by those before them. */
-function stepAfter(records: readonly StoredRecord[]): number {
-  const length = records.reduce((sum, { value }) => sum + value.length, 0);
-  return Math.min(stepRecords, Math.max(1, Math.floor((heldLength * records.length) / length) || stepRecords));
 }
 
 /** Records that are all there, or the first ones of a longer list. */

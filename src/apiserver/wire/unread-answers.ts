@@ -7,8 +7,13 @@ import type { Log } from '../../log.ts';
 import { memoryShare } from '../limits/caller-limits.ts';
 
 /** Texts that wait, encryption and the system each hold the same bytes. */
-const mostUnreadBytes = 32 * 1024 * 1024;
-const shareOfMemory = 1 / 16;
+const mostUnreadBytes = 64 * 1024 * 1024;
+const shareOfMemory = 1 / 8;
+/**
+ * What the system holds of an answer that nobody reads cannot be seen here, and is memory of ours too: on the way to the client, and
+ * of an answer that is passed on also on the way from the other server. 373 of these ended a server with 384 MiB.
+ */
+const heldBySystem = { own: 128 * 1024, passedOn: 768 * 1024 };
 /** Every answer waits for a moment, behind a busy network or a busy loop. */
 const stalledAfterMs = 250;
 /** Looking at thousands of answers costs a millisecond. */
@@ -17,6 +22,7 @@ const lookEveryMs = 20;
 interface Progress {
   sentBytes: number;
   sinceMs: number;
+  source: keyof typeof heldBySystem;
 }
 
 export interface UnreadAnswersOptions {
@@ -37,9 +43,9 @@ export class UnreadAnswers {
   }
 
   /** Called for each request: only a new one can bring more than its own bound. */
-  opened(response: ServerResponse): void {
+  opened(response: ServerResponse, source: keyof typeof heldBySystem = 'own'): void {
     this.#look();
-    this.#open.set(response, { sentBytes: 0, sinceMs: this.#options.clock.now() });
+    this.#open.set(response, { sentBytes: 0, sinceMs: this.#options.clock.now(), source });
     response.once('close', () => this.#open.delete(response));
     if (response.destroyed) this.#open.delete(response);
   }
@@ -50,22 +56,27 @@ export class UnreadAnswers {
     this.#lookedMs = nowMs;
     const mostBytes = this.#mostBytes;
     let unread = 0;
-    const stalled: { response: ServerResponse; sinceMs: number }[] = [];
+    const stalled: { response: ServerResponse; sinceMs: number; bytes: number }[] = [];
     for (const [response, progress] of this.#open) {
+      const { source } = progress;
       unread += response.writableLength;
       const { socket } = response;
       // An answer that waits behind another on its connection goes with that one.
       const sentBytes = socket === null ? 0 : socket.bytesWritten - socket.writableLength;
       if (response.writableLength === 0 || sentBytes > progress.sentBytes)
-        this.#open.set(response, { sentBytes, sinceMs: nowMs });
-      else if (nowMs - progress.sinceMs >= stalledAfterMs) stalled.push({ response, sinceMs: progress.sinceMs });
+        this.#open.set(response, { sentBytes, sinceMs: nowMs, source });
+      else if (nowMs - progress.sinceMs >= stalledAfterMs) {
+        unread += heldBySystem[source];
+        const bytes = response.writableLength + heldBySystem[source];
+        stalled.push({ response, sinceMs: progress.sinceMs, bytes });
+      }
     }
     if (unread <= mostBytes) return;
     stalled.sort((a, b) => a.sinceMs - b.sinceMs);
     let cut = 0;
-    for (const { response } of stalled) {
+    for (const { response, bytes } of stalled) {
       if (unread <= mostBytes / 2) break;
-      unread -= response.writableLength;
+      unread -= bytes;
       cut++;
       (response.socket ?? response).destroy();
     }

@@ -134,7 +134,10 @@ function callerRules(
       const { sender, target } = exchange;
       const keyName = callers.sessionOf(sender)?.credential.keyName ?? '';
       // These are streamed, and use little of the loop.
-      if (proxy.route.takes(target)) return admitProxied(limits, keyName, exchange);
+      if (proxy.route.takes(target)) {
+        if (exchange.client.kind === 'response') unread.opened(exchange.client.response, 'passedOn');
+        return admitProxied(limits, keyName, exchange);
+      }
       const { response } = exchange;
       unread.opened(response);
       // Probes have no key, and commands of this machine are few.

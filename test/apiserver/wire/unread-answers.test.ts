@@ -20,12 +20,12 @@ interface Stage {
   ask(bytes: number, reads: boolean): Promise<{ response: ServerResponse; answer: IncomingMessage }>;
 }
 
-async function stage(mostBytes = 64 * mib): Promise<Stage> {
+async function stage(mostBytes = 64 * mib, source: 'own' | 'passedOn' = 'own'): Promise<Stage> {
   const clock = new VirtualClock();
   const unread = new UnreadAnswers({ clock, log: silentLog, mostBytes });
   const responses: ServerResponse[] = [];
   const server: Server = createServer((request, response) => {
-    unread.opened(response);
+    unread.opened(response, source);
     responses.push(response);
     void send(response, Number(request.url?.slice(1)));
   });
@@ -68,6 +68,21 @@ describe('answers that nobody reads', () => {
     const last = await ask(100, true);
     expect([first, second, third].map(({ response }) => response.destroyed)).toEqual([true, true, false]);
     expect(last.answer.statusCode).toBe(200);
+  });
+
+  it.each([
+    ['own', 0],
+    ['passedOn', 2],
+  ] as const)('count with what the system holds of them: %s', async (source, cut) => {
+    const { clock, ask } = await stage(2 * mib, source);
+    const answers = [];
+    for (let at = 0; at < 3; at++) answers.push(await ask(60 * mib, false));
+    // The first look sees that they have sent something.
+    for (let look = 0; look < 2; look++) {
+      await clock.advance(300);
+      await ask(100, true);
+    }
+    expect(answers.filter(({ response }) => response.destroyed)).toHaveLength(cut);
   });
 
   it('are left alone while they are few', async () => {

@@ -11,7 +11,7 @@ import type { User } from '../../request/identity.ts';
 import { StatusFault } from '../../request/status-fault.ts';
 import { drained } from '../../wire/respond.ts';
 import { storageKey, storagePrefix } from '../../wire/stored-text.ts';
-import { collect } from '../collect-records.ts';
+import { collect, heldLength, stepAfter } from '../collect-records.ts';
 import { notOlderThan, type WatchQuery, wantsNewest, watchQuery } from '../revision-query.ts';
 import { type Selection, selectionOf } from '../selection.ts';
 import { WatchFrames } from './watch-frames.ts';
@@ -157,19 +157,22 @@ export class WatchStream {
   async #sendState(atRevision: number): Promise<void> {
     const { kind, target } = this.#call;
     const prefix = storagePrefix(kind, target.namespace);
-    // All steps read the same revision. One large step would block the event loop and fill the memory.
+    // All steps read the same revision. What waits for a reader is bounded in bytes: a key may have a thousand watches that it does not read.
     let afterKey: string | undefined;
+    let limit = firstStep;
     for (;;) {
       const start = afterKey === undefined ? {} : { afterKey };
-      const listed = await collect(this.#call, this.#selection, { prefix, limit: stateStep, atRevision, ...start });
+      const step = { prefix, limit, holds: heldLength, atRevision, ...start };
+      const { records, count, more } = await collect(this.#call, this.#selection, step);
       this.#response.cork();
-      for (const record of listed.records) {
+      for (const record of records) {
         if (this.#mustWaitForReader && !(await this.#waitForReader())) return;
         this.#send(this.#frames.initial(record));
       }
       this.#response.uncork();
-      if (listed.more === undefined || this.#isOver()) break;
-      afterKey = listed.more;
+      afterKey = records.length < count ? records.at(-1)?.key : more;
+      if (afterKey === undefined || this.#isOver()) break;
+      limit = stepAfter(records);
     }
     if (this.#query.sendInitialEvents === true && this.#query.bookmarks) {
       this.#send(this.#frames.bookmark(atRevision, true));
@@ -267,7 +270,8 @@ function watchedPrefix({ kind, target }: Call, { onlyName }: Selection): string 
   return storageKey(kind, target.namespace, onlyName);
 }
 
-const stateStep = 500;
+/** Of the present state; what does not fit into what is held is read again. */
+const firstStep = 64;
 
 /** The last bookmark is sent this long before the watch ends, so that the next watch of the client begins there. */
 const lastBookmarkMs = 2_000;

@@ -8,6 +8,7 @@ import type { UnprovenConnections } from '../../../apiserver/limits/unproven-con
 import { refuseImpersonation } from '../../../apiserver/request/denial.ts';
 import type { User } from '../../../apiserver/request/identity.ts';
 import { sendStatus, sendText } from '../../../apiserver/wire/respond.ts';
+import { UnreadAnswers } from '../../../apiserver/wire/unread-answers.ts';
 import type { Clock } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';
 import { pathNotFound } from '../../../object/meta/status.ts';
@@ -38,6 +39,7 @@ const probe: User = { name: 'system:anonymous', groups: ['system:unauthenticated
 
 export function directChain(parts: DirectChainParts): Chain {
   const { proxy, gate, limits, audit, failedLogin, clock, log } = parts;
+  const unread = new UnreadAnswers({ clock, log });
   return new Chain({
     filters: {
       // A path with two meanings is no place behind the endpoint, and 404 like every other.
@@ -46,6 +48,7 @@ export function directChain(parts: DirectChainParts): Chain {
       failedLogin,
       admit: async (exchange) => {
         const caller = gate.holderOf(exchange.sender);
+        if (exchange.client.kind === 'response') unread.opened(exchange.client.response, 'passedOn');
         if (caller !== undefined) admitProxied(limits, caller.credential.keyName, exchange);
       },
       impersonate: ({ sender, request }) => {
