@@ -1,48 +1,16 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../../src/cli/command-line.ts';
-import { emptyDraft, type RenderDraft, renderCase } from '../../../../src/cli/offline/playground/render-case.ts';
-import { type Clock, systemClock } from '../../../../src/clock.ts';
-import { SharedSandbox } from '../../../../src/expression/sandbox/shared-sandbox.ts';
-import { silentLog } from '../../../../src/log.ts';
+import type { RenderDraft } from '../../../../src/cli/offline/playground/render-case.ts';
 import type { PlaygroundCase } from '../../../../src/pages/playground-api.ts';
 import { scene } from '../../scene.ts';
+import { endpoints, list, render, sandbox, setUp } from './render-case-stage.ts';
+
+setUp();
 
 const samples = fileURLToPath(new URL('../../../../fixtures/patches', import.meta.url));
 const cases = readdirSync(samples).filter((name) => existsSync(`${samples}/${name}/config.yaml`));
-
-const sandbox = new SharedSandbox({ clock: systemClock, log: silentLog, nodePath: process.execPath });
-afterAll(() => sandbox.stop());
-
-/** Samples are tried for a second; on a busy machine that would be too short, and the tests are not about it. */
-const patientClock: Clock = {
-  ...systemClock,
-  now: () => systemClock.now() / 20,
-  after: (ms, run) => systemClock.after(ms * 20, run),
-};
-
-async function render(given: Partial<PlaygroundCase>): Promise<RenderDraft> {
-  const draft = emptyDraft();
-  const means = { clock: patientClock, nodePath: process.execPath, openSandbox: sandbox.open };
-  await renderCase(means, { config: '', virtual: endpoints, ...given }, draft);
-  return draft;
-}
-
-const endpoints = `apiVersion: v1
-kind: Endpoints
-metadata:
-  name: db
-  namespace: shop
-  labels: {team: ada}
-subsets:
-- addresses:
-  - ip: 10.0.0.1
-  ports:
-  - port: 5432
-`;
-
-const list = (expression: string, rest = '') => `- path: metadata.labels["team"]\n  expression: ${expression}\n${rest}`;
 
 function textOf(name: string, file: string): string {
   const path = `${samples}/${name}/${file}`;
