@@ -5,6 +5,8 @@ import type { Outage, VerdictPart } from '../sync/report/verdict.ts';
 import type { OpenedWindow } from './synced/windows.ts';
 
 interface MendedFirst {
+  /** Why what a kubeconfig names is not in use; nothing is written until then. */
+  notTaken: readonly string[];
   /** One missing right stops what needs it, and nothing else. */
   missingRights: readonly Pick<Outage, 'cluster' | 'since' | 'message'>[];
   /** One sentence for each verb for want of which a kind is not synced. */
@@ -14,14 +16,15 @@ interface MendedFirst {
 }
 
 /** What objects say of themselves may follow from a missing right, and a new configuration may mend them. */
-export function toMendFirst({ missingRights, unsynced, late }: MendedFirst): VerdictPart[] {
+export function toMendFirst({ notTaken, missingRights, unsynced, late }: MendedFirst): VerdictPart[] {
   const rights = missingRights.map(({ cluster, since, message }) => {
     const text = `a right is missing in the ${cluster} cluster since ${since}: ${message}`;
     return { name: text, text, since };
   });
   const { kinds, sentences } = unsynced;
   const verbs = sentences.length > 0 ? [`${kinds} are not synced: ${inShort(sentences)}`] : [];
-  return [...rights, ...[...verbs, ...(late === undefined ? [] : [late])].map((text) => ({ name: text, text }))];
+  const named = (texts: readonly string[]) => texts.map((text) => ({ name: text, text }));
+  return [...named(notTaken), ...rights, ...named([...verbs, ...(late === undefined ? [] : [late])])];
 }
 
 /** Each verb has a row of its own that says how to grant it. */

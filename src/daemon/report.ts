@@ -248,6 +248,7 @@ function verdict(view: DaemonView, troubles: readonly string[] = []): Verdict {
     leaderCommand: leaderCommand(lease, options),
     leaderless: leaderlessIn(lease, clock),
     toMendFirst: toMendFirst({
+      notTaken: notTaken(view),
       missingRights,
       unsynced: { kinds: 'EndpointSlices', sentences: slices.missing },
       late: view.notApplied && lateSentence(view.notApplied),
@@ -255,7 +256,7 @@ function verdict(view: DaemonView, troubles: readonly string[] = []): Verdict {
     unread: unreadFor(missingRights, slices.missing),
     isDryRun: options.isDryRun,
   });
-  return worsened(result, [...foundLies(view), ...notTaken(view), ...troubles]);
+  return worsened(result, [...foundLies(view), ...troubles]);
 }
 
 /** Why what a kubeconfig names is not in use. */

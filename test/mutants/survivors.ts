@@ -7,11 +7,6 @@ export const survivors: readonly { name: string; reason: string }[] = [
       'the first step always exists, and no field below the top of a kind that is synced has the name of a top-level field of its own kind, so comparing the names decides nothing',
   },
   {
-    name: 'src/sync/report/look/object-detail.ts: "||" becomes "&&" in "if (request.side !== \'host\' || request.verb === \'get\') return undefined;" at 30',
-    reason:
-      'a write to the virtual side takes over what the host shows already, so that the difference of the host is empty either way',
-  },
-  {
     name: 'src/sync/report/status.ts: ">" becomes ">=" in "if (all.count > mostLooks && blocked >= all.count) return { count: 0, oldestMs: undefined …" at 16',
     reason:
       'it decides for exactly 2,000 waiting changes whether each is looked at, and the limit is about the time that the looks take',

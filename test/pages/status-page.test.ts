@@ -65,6 +65,7 @@ describe('what needs a person', () => {
     const items = attentionOf(failing);
     expect(items.map(({ about, reason }) => `${about} ${reason}`)).toEqual([
       'host cluster unreachable',
+      'host cluster NotTaken',
       'permissions MissingVerbs',
       'configuration ConfigurationInvalid',
       'configuration ConfigurationNotTakenOver',
@@ -104,8 +105,8 @@ describe('what needs a person', () => {
     ],
     [
       { state: 'refused/PatchFailed', message: 'patch 3 failed at "metadata.labels.a": no' },
-      "correct sync.toHost.endpoints.patches[3] in /home/me/v.yaml, or the value in the tenant's object on which it fails; this checks the file",
-      'hostward check --config /home/me/v.yaml',
+      "correct sync.toHost.endpoints.patches[3] in /home/me/v.yaml, or the value in the tenant's object on which it fails; this tries the patches on the object",
+      'kubectl --kubeconfig /home/me/virtual --namespace shop get endpoints api --output yaml | hostward render --config /home/me/v.yaml --explain -f -',
     ],
     [
       { state: 'inSync/BackflowFailed', message: 'label a cannot be reversed' },
@@ -121,6 +122,16 @@ describe('what needs a person', () => {
       { state: 'refused/HostRefused', message: 'a quota of the host namespace is full: exceeded quota: q' },
       'raise the quota, or remove what counts and is not needed; this shows how much of what there is, with a kubectl of an administrator of the host cluster',
       'kubectl --namespace vcluster-shop describe resourcequota',
+    ],
+    [
+      { state: 'inSync/BackflowFailed', message: 'the virtual cluster does not allow "patch" on endpoints' },
+      'grant "patch" of endpoints in the virtual cluster; this grants all that is missing, with a kubectl of an administrator of the virtual cluster',
+      'hostward doctor --config /home/me/v.yaml --rights virtual | kubectl auth reconcile -f -',
+    ],
+    [
+      { state: 'retry', message: '500 failed calling webhook "w.example.com": connection refused' },
+      'mend what the webhook "w.example.com" calls, or let it pass what it cannot judge; this shows it, with a kubectl of an administrator of the host cluster',
+      'kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations',
     ],
     [
       { state: 'waiting/HostNamespaceMissing', message: 'its host namespace does not exist' },
@@ -206,7 +217,10 @@ describe('what needs a person', () => {
     expect(commandOf(failing, 'MissingVerbs')).toBe(`npx hostward doctor ${files} ${clusters}`);
     expect(commandOf(failing, 'ConfigurationNotTakenOver')).toBe(`npx hostward check ${files} ${clusters}`);
     expect(commandOf(failing, 'EndingSoon')).toBe(`npx hostward keys extend 'ends-first-<b>' --ttl 90d ${files}`);
-    expect(commandOf(failing, 'RestartNeeded')).toBe('npx hostward run --config /home/me/hostward.yaml --dry-run');
+    const taken = { ...failing, newConfigurationIsInvalid: [] };
+    expect(commandOf(taken, 'RestartNeeded')).toBe('npx hostward run --config /home/me/hostward.yaml --dry-run');
+    // It could not start with that file.
+    expect(commandOf(failing, 'RestartNeeded')).toBe(`npx hostward check ${files} ${clusters}`);
     const ownerless = { ...failing, trouble: [{ object: 'a/b', state: 'waiting/OwnerMissing', message: 'm' }] };
     expect(commandOf({ ...ownerless, virtualCluster: 'shop' }, 'OwnerMissing')).toBe(
       `kubectl --kubeconfig ${host} --namespace vcluster-shop get service shop`,
@@ -246,7 +260,10 @@ describe('what needs a person', () => {
     ];
     const verdict = { state: 'behind', isWell: false, sentence: parts.map(({ part }) => part).join('; '), parts };
     const reasonsIn = (status: StatusJson) => attentionOf({ ...status, verdict }).map(({ reason }) => reason);
-    const { outages: _, waitingFor: __, ...calm } = failing;
+    const { outages: _, waitingFor: __, addresses: ___, trouble, ...calm } = failing;
+    const tried = (trouble as StatusJson[]).filter(({ state }) => state === 'retry');
+    const reasons = attentionOf({ ...calm, trouble: tried, verdict }).map(({ reason }) => reason);
+    expect([reasons.includes('retry'), reasons.includes('Behind')]).toEqual([true, false]);
     expect(attentionOf({ ...calm, verdict })[0]).toMatchObject({
       reason: 'Behind',
       message: '1 object waits, the oldest change is 9 s old',

@@ -33,6 +33,7 @@ export class Explanation {
   /** The patch that ended a pass, by direction and object. */
   readonly #endedBy = new Map<string, number>();
   /** What patches may see of each object, by direction and object. */
+  readonly #left = new Set<string>();
   readonly #seen = new Map<string, object>();
   #now: { object: Key; direction: Direction; isRepeat: boolean } | undefined;
   #sinceMs = 0;
@@ -47,6 +48,11 @@ export class Explanation {
     this.#now = { object, direction, isRepeat: this.#begun.has(id) };
     this.#begun.add(id);
     this.#sinceMs = this.#clock.now();
+  }
+
+  /** Call for an object that no patch has run for, because it is not on the other side. */
+  left(object: Key, direction: Direction): void {
+    this.#left.add(`${direction} ${object}`);
   }
 
   /** Call when the object is known: on its way to the host the copy, on its way back what was edited. */
@@ -94,6 +100,7 @@ export class Explanation {
     { object, direction }: { object: Key; direction: Direction },
     { path, reference }: PatchSet['patches'][number],
   ): string | undefined {
+    if (this.#left.has(`${direction} ${object}`)) return 'the object is not on the host, so no patch was run';
     const seen = this.#seen.get(`${direction} ${object}`);
     const missing = seen && whyNoMatch(path.segments, seen);
     if (missing !== undefined || direction === 'forward') return missing;

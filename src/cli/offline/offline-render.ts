@@ -112,8 +112,10 @@ async function renderKind(
     for (const { failure } of backflowFailuresIn(one.backflowFailures))
       result.notices.push(failureNotice(one.key, failure, wording));
     const notice = noticeOf(one, wording);
-    if (notice !== undefined) result.notices.push(notice);
-    else result.objects.push(pairOf(one, { virtual, host, input }));
+    if (notice !== undefined) {
+      result.notices.push(notice);
+      if (one.outcome.kind === 'ineligible') explanation?.left(one.key, 'forward');
+    } else result.objects.push(pairOf(one, { virtual, host, input }));
   }
 }
 

@@ -169,8 +169,10 @@ function leftLines(groups: readonly AttentionGroup[], width: number): readonly s
 /** Each command is printed once, after everything that it mends. */
 function groupsLines(groups: readonly AttentionGroup[], width: number): string[] {
   return [...Map.groupBy(groups, commandOf)].flatMap(([command, mended]) => {
-    const remedies = new Set(mended.map(({ items }) => (items[0] as AttentionItem).remedy));
-    return [...mended.map((group) => groupLine(group, width)), commandLine(command, [...remedies].join('; '), width)];
+    const all = [...new Set(mended.map(({ items }) => (items[0] as AttentionItem).remedy))];
+    // One may say what another one says too.
+    const remedies = all.filter((one) => !all.some((other) => other !== one && other.includes(one)));
+    return [...mended.map((group) => groupLine(group, width)), commandLine(command, remedies.join('; '), width)];
   });
 }
 

@@ -145,7 +145,15 @@ function rewriteOf(source: string, program: Program): string {
   const texts = program.body.map((statement) =>
     source.slice(statement.start, statement.end).replace(/;\s*$/, '').trim(),
   );
-  if (program.body.every((statement) => statement.type === 'ExpressionStatement')) {
+  // A name that nobody has declared can be given a value only where it is declared.
+  const declared = new Set<string>();
+  for (const [at, statement] of program.body.entries()) {
+    const name = assignedName(statement);
+    if (name === undefined || declared.has(name)) continue;
+    declared.add(name);
+    texts[at] = `let ${texts[at]}`;
+  }
+  if (declared.size === 0 && program.body.every((statement) => statement.type === 'ExpressionStatement')) {
     return texts.length === 1 ? `write ${texts[0]}` : `write (${texts.join(', ')})`;
   }
   const last = program.body.at(-1);
@@ -153,6 +161,14 @@ function rewriteOf(source: string, program: Program): string {
   if (last?.type === 'ReturnStatement') return `write (() => { ${[...texts, result].join('; ')} })()`;
   if (last?.type === 'ExpressionStatement') return `write (() => { ${[...texts, `return ${result}`].join('; ')} })()`;
   return 'write a condition as `test ? one : other`, or wrap statements as `(() => { …; return result })()`';
+}
+
+/** Of a plain assignment to a name that is not one of ours. */
+function assignedName(statement: Program['body'][number]): string | undefined {
+  if (statement.type !== 'ExpressionStatement') return undefined;
+  const { expression } = statement;
+  if (expression.type !== 'AssignmentExpression' || expression.operator !== '=') return undefined;
+  return expression.left.type === 'Identifier' && expression.left.name !== 'value' ? expression.left.name : undefined;
 }
 
 function empty(source: string): ParsedExpression {

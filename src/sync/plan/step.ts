@@ -151,7 +151,15 @@ export type LeaveReason = 'Paused' | 'ControlledByOther' | 'KeptByHost' | 'NotOu
 export type Outcome =
   | { kind: 'inSync' }
   | { kind: 'ineligible'; reason: string; message: string }
-  | { kind: 'refused'; reason: RefuseReason; message: string; detail?: string; failure?: PatchFailure }
+  /** `isBackFlow`: the copy is right, and what was edited on it cannot reach the tenant. */
+  | {
+      kind: 'refused';
+      reason: RefuseReason;
+      message: string;
+      detail?: string;
+      failure?: PatchFailure;
+      isBackFlow?: true;
+    }
   | { kind: 'waiting'; reason: WaitReason; message: string; retryAfterMs?: number; wakes?: Key }
   /** An operator of the host asked us not to write, or the copy is not provably ours. */
   | { kind: 'left'; reason: LeaveReason; message: string }

@@ -1,6 +1,7 @@
 // Says why nothing is known behind a reference. A patch may read any text as a name, also one that no object can have; and where
 // objects cannot be read, nobody knows whether there is one. Pure.
 import { dnsLabelProblems, dnsSubdomainProblems } from '../../object/meta/qualified-name.ts';
+import { importableLabel } from '../plan/keys/reserved-keys.ts';
 import { type Unread, unreadSentence } from '../world/unread.ts';
 
 export function isPossible({ namespace, name }: { namespace: string; name: string }): boolean {
@@ -27,5 +28,5 @@ export function nothingBehind(
 }
 
 /** Objects of the host without the label are not looked at. */
-const absentText = 'the virtual cluster does not have it, and the host has none that may be imported';
+const absentText = `the virtual cluster does not have it, and the host has none of this name with the label ${importableLabel}=true`;
 export const impossibleText = 'no object can have this name';

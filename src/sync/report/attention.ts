@@ -16,6 +16,7 @@ export function attentionOf(status: StatusJson, address?: string): AttentionItem
     ...partsIn(asked, 'leaderless')
       .slice(0, 1)
       .map((message) => troubleItem(asked, 'lease', { reason: 'leaderless', message })),
+    ...addressItems(status),
     ...rightsItems(asked),
     ...configurationItems(status),
     ...lackingFirst([...objectItems(asked), ...contestedItems(asked), ...referenceItems(asked)]),
@@ -26,10 +27,8 @@ export function attentionOf(status: StatusJson, address?: string): AttentionItem
 
 /** One right may be missing for all objects of a kind, and what lacks it hides what else is wrong with them. */
 function lackingFirst(items: readonly AttentionItem[]): AttentionItem[] {
-  const { true: lacking = [], false: others = [] } = Object.groupBy(items, ({ reason }) =>
-    String(reason === 'Forbidden' || reason === 'unread'),
-  );
-  return [...lacking, ...others];
+  const rankOf = ({ reason }: AttentionItem) => (reason === 'Forbidden' || reason === 'unread' ? 0 : 1);
+  return items.toSorted((one, other) => rankOf(one) - rankOf(other));
 }
 
 /** What the verdict finds wrong needs a person, even if no row shows it. A start is over soon, or an outage says why not. */
@@ -85,11 +84,25 @@ function countOf(status: StatusJson, group: string): number {
   }, 0);
 }
 
+/** Nothing is written while a kubeconfig leads to what has not proved to be the same cluster. */
+function addressItems(status: StatusJson): AttentionItem[] {
+  return rowsOf(status['addresses']).flatMap(({ cluster, notTaken }) => {
+    if (typeof notTaken !== 'string') return [];
+    const remedy =
+      'correct the kubeconfig, or start the daemon again if it means this cluster; this shows where it leads';
+    return item(`${say(cluster)} cluster`, 'NotTaken', notTaken, {
+      remedy,
+      command: configuredCommand(status, 'doctor'),
+    });
+  });
+}
+
 function configurationItems(status: StatusJson): AttentionItem[] {
   const late = status['newConfigurationNotTakenOver'];
+  const invalid = textsIn(status['newConfigurationIsInvalid']);
   const waiting = textsIn(status['settingsWaitForRestart']);
   return [
-    ...textsIn(status['newConfigurationIsInvalid']).map((fault) => {
+    ...invalid.map((fault) => {
       const remedy = 'correct the file; until then the configuration before it is in force';
       return item('configuration', 'ConfigurationInvalid', fault, {
         remedy,
@@ -107,8 +120,12 @@ function configurationItems(status: StatusJson): AttentionItem[] {
     ...(waiting.length > 0
       ? [
           item('configuration', 'RestartNeeded', `waiting for a restart: ${waiting.join(', ')}`, {
-            remedy: 'end the daemon and start it again when it suits',
-            command: startedAs(status).restart,
+            ...(invalid.length === 0
+              ? { remedy: 'end the daemon and start it again when it suits', command: startedAs(status).restart }
+              : {
+                  remedy: 'correct the file first: a daemon cannot start with it',
+                  command: configuredCommand(status, 'check'),
+                }),
           }),
         ]
       : []),
@@ -134,11 +151,13 @@ function outageItems(asked: AskedStatus): AttentionItem[] {
 
 /** A cluster that answers nothing any more is known as an outage only after its time limits; until then changes wait. */
 function lateItems(asked: AskedStatus): AttentionItem[] {
+  // The objects that are tried again have rows of their own.
+  if (blocksOf(asked.status).some(({ trouble }) => rowsOf(trouble).some(({ state }) => state === 'retry'))) return [];
   const late = partsIn(asked, 'behind').filter((part) => part.startsWith('behind: '));
   return late.map((part) => troubleItem(asked, 'changes', { reason: 'Behind', message: part.replace('behind: ', '') }));
 }
 
-/** The parts of a verdict of this state; empty for another one. */
+/** Of a verdict of this state; empty for another one. */
 function partsIn({ status: { verdict } }: AskedStatus, state: string): string[] {
   if (!isFacts(verdict) || verdict['state'] !== state) return [];
   const parts = rowsOf(verdict['parts']).map(({ part }) => say(part));

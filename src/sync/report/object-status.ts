@@ -175,7 +175,7 @@ export function knownState({ ledger, contest, referrers, options }: Sync, key: K
   const entry = ledger.entry(key);
   const leaderless = options.leaderless?.();
   if (entry !== undefined)
-    return { state: labelOf(entry.outcome), message: sentenceOf(entry.outcome), sinceMs: entry.sinceMs };
+    return { state: shownState(entry.outcome), message: sentenceOf(entry.outcome), sinceMs: entry.sinceMs };
   const lapse = ledger.lapses.get(key);
   if (lapse !== undefined) return { state: 'inSync/PatchFailed', message: lapse };
   const failed = backflowMessage(ledger.backflowFailures.get(key));
@@ -188,6 +188,13 @@ export function knownState({ ledger, contest, referrers, options }: Sync, key: K
   if (contest.rivalOf(key) !== undefined) return { state: 'inSync/Contested' };
   return referenceTrouble(referrers?.behind(key) ?? []) ?? { state: 'inSync' };
 }
+
+/** What the tenant's cluster refuses keeps no copy off the host. */
+export function shownState(outcome: Outcome): string {
+  return outcome.kind === 'refused' && outcome.isBackFlow ? backflowState : labelOf(outcome);
+}
+
+const backflowState = 'inSync/BackflowFailed';
 
 /** The object has the name, and nobody finds behind it what the tenant meant. */
 function referenceTrouble(references: readonly ReferenceBehind[]): KnownState | undefined {

@@ -1,8 +1,9 @@
+// Long because each reason that a status can name has its advice here.
 // Says what a person does about a reason, with a command to copy. There is one answer for objects, references and outages, so that the
 // same trouble gets the same advice wherever it shows. In: a reason with its message, and what it is about. Out: texts. Pure.
 
 import { refusedRight } from '../../cluster/refused-right.ts';
-import { splitKey } from '../../object/meta/object.ts';
+import { keyOf, splitKey } from '../../object/meta/object.ts';
 import { shellWord } from '../../safe-text.ts';
 import { controlledByKey } from '../plan/keys/reserved-keys.ts';
 import { impossibleText } from '../references/nothing-behind.ts';
@@ -11,6 +12,7 @@ import {
   configuredCommand,
   hostKubectl,
   settingPlace,
+  startedAs,
   statusCommand,
   virtualKubectl,
 } from './own-commands.ts';
@@ -48,7 +50,8 @@ const look: Advice = ({ object, status, address }) => ({
 });
 
 const doctor: Advice = (trouble) =>
-  rightsAdvice(trouble) ?? {
+  rightsAdvice(trouble) ??
+  webhookAdvice(trouble) ?? {
     remedy: 'see whether the API server answers, and to whom',
     command: configuredCommand(trouble.status, 'doctor'),
   };
@@ -65,6 +68,17 @@ function rightsAdvice({ status, message, cluster }: RemediedTrouble): Remedy | u
   return {
     remedy: `${remedy}; this grants all that is missing, ${asAdministrator(side)}`,
     command: `${command} --rights ${side} | ${kubectl} auth reconcile -f -`,
+  };
+}
+
+/** The API server answers and does not write, because somebody whom it asks does not answer. */
+function webhookAdvice({ status, message, cluster }: RemediedTrouble): Remedy | undefined {
+  const [, webhook] = /failed calling webhook "([^"]+)"/.exec(message) ?? [];
+  if (webhook === undefined) return undefined;
+  const side = cluster === 'virtual' ? 'virtual' : 'host';
+  return {
+    remedy: `mend what the webhook "${webhook}" calls, or let it pass what it cannot judge; this shows it, ${asAdministrator(side)}`,
+    command: `${administratorsKubectl(status, side)} get validatingwebhookconfigurations,mutatingwebhookconfigurations`,
   };
 }
 
@@ -107,10 +121,11 @@ const advices: Readonly<Record<string, Advice>> = {
       : `correct the addresses in the tenant's object, or let them through in ${settingPlace(trouble.status, 'hostward.addressPolicy')}`,
     command: editVirtual(trouble),
   }),
-  BackflowFailed: (trouble) => ({
-    remedy: `correct the value on the host, or the reverse expression in ${patchPlace(trouble)}`,
-    command: onHost(trouble, 'edit'),
-  }),
+  BackflowFailed: (trouble) =>
+    rightsAdvice(trouble) ?? {
+      remedy: `correct the value on the host, or the reverse expression in ${patchPlace(trouble)}`,
+      command: onHost(trouble, 'edit'),
+    },
   Behind: doctor,
   Leaderless: leaderless,
   Contested: (trouble) => ({
@@ -143,8 +158,8 @@ const advices: Readonly<Record<string, Advice>> = {
     command: `${hostKubectl(status)} --namespace ${shellWord(say(status['hostNamespace']))} get service ${shellWord(say(status['virtualCluster']))}`,
   }),
   PatchFailed: (trouble) => ({
-    remedy: `correct ${patchPlace(trouble)}, or the value in the tenant's object on which it fails; this checks the file`,
-    command: configuredCommand(trouble.status, 'check'),
+    remedy: `correct ${patchPlace(trouble)}, or the value in the tenant's object on which it fails; this ${triedOn(trouble) === undefined ? 'shows the object' : 'tries the patches on the object'}`,
+    command: triedOn(trouble) ?? virtual(trouble, 'get', { more: ' --output yaml' }),
   }),
   ReferenceRefused: (trouble) => ({
     ...look(trouble),
@@ -154,7 +169,8 @@ const advices: Readonly<Record<string, Advice>> = {
   unreachable: doctor,
   unreadable: doctor,
   retry: (trouble) =>
-    rightsAdvice(trouble) ?? {
+    rightsAdvice(trouble) ??
+    webhookAdvice(trouble) ?? {
       ...doctor(trouble),
       remedy: 'nothing, if it passes; otherwise see whether the API server answers, and to whom',
     },
@@ -164,8 +180,8 @@ const advices: Readonly<Record<string, Advice>> = {
   unresolved: (trouble) => ({
     remedy: trouble.message.includes(impossibleText)
       ? "correct in the tenant's object the name that the patch reads; this lists what is there"
-      : 'create the object, or correct the name that the patch reads; this lists what is there',
-    command: virtual(trouble, 'get', { isList: true }),
+      : 'create the object, correct the name that the patch reads, or label the object of the host; this lists what is there',
+    command: [virtual(trouble, 'get', { isList: true }), ...onHostToo(trouble)].join('; '),
   }),
   unwritable: doctor,
 };
@@ -184,6 +200,15 @@ export interface RemediedObject {
   contestedBy?: string;
   unread?: readonly string[];
   references?: readonly { object: string; standing: string; message?: string }[];
+}
+
+/** An object of the host without the label is not seen by the daemon, and forgetting the label is the usual mistake. */
+function onHostToo({ status, object, kind, message }: RemediedTrouble): string[] {
+  const { names, hostNamespace } = status;
+  if (names !== 'single namespace' || object === undefined || kind === undefined || message.includes(impossibleText))
+    return [];
+  const at = { verb: 'get', kind, object: keyOf(say(hostNamespace), splitKey(object).name) };
+  return [`${hostKubectl(status)} ${objectWords(at)} --show-labels`];
 }
 
 /** For who looks at one object; empty when it needs nobody. */
@@ -251,6 +276,14 @@ function grant(verb: string, what: string | undefined, where: string): string {
   return `grant "${verb}" of ${what}${where}`;
 }
 
+/** A pod reads no standard input of a copied command. */
+function triedOn(trouble: RemediedTrouble): string | undefined {
+  const { status, object, kind } = trouble;
+  if (object === undefined || kind === undefined || startedAs(status).addressBeside !== undefined) return undefined;
+  const render = configuredCommand(status, 'render', { isFilesOnly: true });
+  return `${virtual(trouble, 'get', { more: ' --output yaml' })} | ${render} --explain -f -`;
+}
+
 /** The patch that a message names, where it is written. */
 function patchPlace({ status, settings, message }: RemediedTrouble): string {
   const [, patch] = /\bpatch (\d+)\b/.exec(message) ?? [];
@@ -262,10 +295,10 @@ function editVirtual(trouble: RemediedTrouble): string {
   return virtual(trouble, 'edit');
 }
 
-function virtual(trouble: RemediedTrouble, verb: string, { isList = false } = {}): string {
+function virtual(trouble: RemediedTrouble, verb: string, { isList = false, more = '' } = {}): string {
   const { object, kind, status } = trouble;
   if (object === undefined || kind === undefined) return look(trouble).command;
-  return `${virtualKubectl(status)} ${objectWords({ verb, kind, object, isList })}`;
+  return `${virtualKubectl(status)} ${objectWords({ verb, kind, object, isList })}${more}`;
 }
 
 function onHost(trouble: RemediedTrouble, verb: string, more = ''): string {

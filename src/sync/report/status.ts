@@ -1,3 +1,4 @@
+// Long because each figure and each list of a status is made here.
 // Reports the status of sync as a whole. In: a running Sync. Out: plain values for `hostward status`. It must never change
 // anything.
 import { type Key, keyOf } from '../../object/meta/object.ts';
@@ -6,9 +7,9 @@ import { backflowMessage } from '../plan/backflow.ts';
 import type { Outcome, WaitReason } from '../plan/step.ts';
 import { namelessRival } from '../world/contest.ts';
 import type { ListDoubt } from '../world/doubt/doubted-list.ts';
-import { type Difference, type LedgerEntry, labelOf } from '../world/ledger.ts';
+import type { Difference, LedgerEntry } from '../world/ledger.ts';
 import { countsWithGone, isRelieved } from './object-list.ts';
-import { sentenceOf } from './object-status.ts';
+import { sentenceOf, shownState } from './object-status.ts';
 import { type ProvenCount, provenCount, seconds, wallTimeOf } from './proven-times.ts';
 import type { VerdictFacts } from './verdict.ts';
 
@@ -192,15 +193,34 @@ function blockedObjects({ ledger, contest }: Sync): Map<string, number> {
     if (count === 0 || reason === undefined) continue;
     if (kind === 'refused' || (kind === 'waiting' && blockingWaits.has(reason))) blocked.set(reason, count);
   }
+  for (const [reason, count] of refusedBack(ledger)) {
+    const left = (blocked.get(reason) ?? 0) - count;
+    if (left > 0) blocked.set(reason, left);
+    else blocked.delete(reason);
+  }
   const contested = contest.contested().length;
   if (contested > 0) blocked.set('Contested', contested);
   return blocked;
 }
 
+/** Reason → number of objects whose back-flow alone the tenant's cluster refuses, among the first that are looked at. */
+function refusedBack(ledger: Sync['ledger']): Map<string, number> {
+  const found = new Map<string, number>();
+  if (!['Forbidden', 'HostRefused'].some((reason) => (ledger.counts().get(`refused/${reason}`) ?? 0) > 0)) return found;
+  let looks = 0;
+  for (const [, { outcome }] of ledger.entries()) {
+    if (++looks > mostLooks) break;
+    if (outcome.kind !== 'refused' || !outcome.isBackFlow) continue;
+    found.set(outcome.reason, (found.get(outcome.reason) ?? 0) + 1);
+  }
+  return found;
+}
+
 /** Objects whose copy is right and of which a part does not cross. */
 function gapsIn({ ledger }: Pick<Sync, 'ledger'>): Map<string, number> {
   const lapsed = [...ledger.lapses.keys()].filter((key) => ledger.entry(key) === undefined).length;
-  const counts = { BackflowFailed: ledger.backflowFailures.size, PatchFailed: lapsed };
+  const refused = [...refusedBack(ledger).values()].reduce((sum, count) => sum + count, 0);
+  const counts = { BackflowFailed: ledger.backflowFailures.size + refused, PatchFailed: lapsed };
   return new Map(Object.entries(counts).filter(([, count]) => count > 0));
 }
 
@@ -242,6 +262,11 @@ function troubleCounts(sync: Sync): Map<string, number> {
       return count > 0 && kind !== 'ineligible' && kind !== 'inSync' && (reason !== undefined || !isSplit(kind));
     }),
   );
+  for (const [reason, count] of refusedBack(ledger)) {
+    const name = `refused/${reason}`;
+    all.set(name, (all.get(name) ?? 0) - count);
+    if (all.get(name) === 0) all.delete(name);
+  }
   for (const [reason, count] of gapsIn({ ledger })) all.set(`inSync/${reason}`, count);
   return all;
 }
@@ -288,7 +313,7 @@ function troubles(
     if (open === 0) break;
     if (outcome.kind === 'ineligible' || outcome.kind === 'inSync') continue;
     if (full?.kind === outcome.kind && reasonOf(full) === reasonOf(outcome)) continue;
-    const state = labelOf(outcome);
+    const state = shownState(outcome);
     if (takes(state)) found.push({ object, state, message: sentenceOf(outcome), sinceSeconds: seconds(now - sinceMs) });
     else full = outcome;
   }

@@ -10,7 +10,8 @@ import { entry } from '../patch/fake-patch.ts';
 import { hostSecret, secret, toSecret } from './fake-references.ts';
 import { change, dataOf, nameOf, start, startReferring, team, world } from './reference-stage.ts';
 
-const absent = 'the virtual cluster does not have it, and the host has none that may be imported';
+const absent =
+  'the virtual cluster does not have it, and the host has none of this name with the label hostward.dev/importable=true';
 
 afterEach(() => world.stop());
 

@@ -47,7 +47,8 @@ async function begin(given: ReferenceOptions, annotations: Record<string, string
   };
 }
 
-const absent = 'the virtual cluster does not have it, and the host has none that may be imported';
+const absent =
+  'the virtual cluster does not have it, and the host has none of this name with the label hostward.dev/importable=true';
 const refusal = 'the host cluster does not allow "create" on secrets';
 
 describe('a reference whose content the host refuses', () => {
@@ -118,7 +119,7 @@ describe('a reference that leads nowhere', () => {
     expect(await pageOf('default/none')).toContain(`<strong>unresolved</strong>: ${absent}`);
     const [item] = attentionOf({ ...told(), virtualCluster: 'vc' });
     expect([item?.remedy, item?.command]).toEqual([
-      'create the object, or correct the name that the patch reads; this lists what is there',
+      'create the object, correct the name that the patch reads, or label the object of the host; this lists what is there',
       'kubectl --namespace default get secret',
     ]);
   });

@@ -41,10 +41,12 @@ export function configText(given: string, { kind }: { kind: 'endpoints' | 'endpo
     column: line <= head.length ? 1 : Math.max(1, column - indent.length),
   });
   const relocated = (message: string) =>
-    message.replace(/\bconfig\.yaml:(\d+):(\d+)/g, (_, line: string, column: string) => {
-      const place = placeOf(Number(line), Number(column));
-      return `${configName}:${place.line}:${place.column}`;
-    });
+    message
+      .replace(/\bconfig\.yaml:(\d+):(\d+)/g, (_, line: string, column: string) => {
+        const place = placeOf(Number(line), Number(column));
+        return `${configName}:${place.line}:${place.column}`;
+      })
+      .replace(/\(first in line (\d+)\)/g, (_, line: string) => `(first in line ${placeOf(Number(line), 1).line})`);
   return { text, placeOf, relocated };
 }
 

@@ -33,9 +33,9 @@ export function failureMarks(
     const isForward = direction === 'forward';
     const field = isForward ? 'expression' : 'reverseExpression';
     const path = [...list.split('.'), patch, field];
-    const place = position
-      ? positions.positionInScalar(path, position.line, position.column)
-      : positions.positionOf(path);
+    // Without a place of its own it is the whole expression, which begins behind the quote of a text.
+    const { line, column } = position ?? { line: 1, column: 1 };
+    const place = positions.positionInScalar(path, line, column);
     const said = kind === 'threw' ? `the expression throws: ${error}` : error;
     const where = `${at === '' ? 'the whole object' : at}${isOne ? '' : ` of ${object}`}`;
     return faultAt(place, config, `${isForward ? '' : 'on the way back, '}at ${where}: ${said}`);
@@ -45,7 +45,7 @@ export function failureMarks(
     const { patch } = failed?.failure ?? {};
     if (failed === undefined || failuresIn(rendered).some((one) => one.patch === patch)) return [];
     const list = failed.kind === 'EndpointSlice' ? slicePatchListPath : patchListPath;
-    const place = patch === undefined ? undefined : positions.positionOf([...list, patch, 'expression']);
+    const place = patch === undefined ? undefined : positions.positionInScalar([...list, patch, 'expression'], 1, 1);
     return [faultAt(place, config, failed.failure.message || message)];
   });
   return unique([...marks, ...others]);

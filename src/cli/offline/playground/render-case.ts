@@ -96,7 +96,7 @@ export async function renderCase(means: OfflineMeans, given: PlaygroundCase, dra
   // Of a patch that fails on the object in sight, the samples say nothing new.
   const failed = draft.marks.filter(({ code }) => code === 'PATCH_FAILED');
   const isNews = ({ code, line, column }: Mark) => {
-    if (code === 'PATCH_INVALID_RESULT') return !failed.some((one) => one.line === line && one.column === column);
+    if (failed.some((one) => one.line === line && one.column === column)) return false;
     return code !== 'PATCH_ALWAYS_FAILS' || failed.length === 0;
   };
   draft.marks.push(...tried.map((one) => markOf(one, config)).filter(isNews));

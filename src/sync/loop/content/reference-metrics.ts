@@ -5,7 +5,6 @@ import type { Metrics } from '../../../metrics.ts';
 import { type Key, keyOf } from '../../../object/meta/object.ts';
 import { contentKinds } from '../../kinds/content/content-kind.ts';
 import type { ContentOutcome } from '../../kinds/content/content-step.ts';
-import { importableLabel } from '../../plan/keys/reserved-keys.ts';
 import { isPossible, type NothingBehind } from '../../references/nothing-behind.ts';
 import { type LedgerPage, labelOf } from '../../world/ledger.ts';
 import { dryRunDifferences } from '../pass/metrics.ts';
@@ -70,7 +69,7 @@ export function contentStatus(ledger: ContentLedger, nothings: readonly UnmetRef
   for (const { reference, referrer, standing, why } of nothings) {
     const object = keyOf(reference.namespace, reference.name);
     const isAbsent = standing === 'unresolved' && isPossible(reference);
-    const fix = isAbsent ? `; create it, or give a host object of this name the label ${importableLabel}=true` : '';
+    const fix = isAbsent ? '; create it, or give that label to an object of the host' : '';
     note(object, standing, `${referrer.key} refers to it and ${why}${fix}`);
   }
   const { unresolved, unread } = Object.fromEntries(nothingCounts(nothings));

@@ -76,7 +76,10 @@ function goOnAfter(memory: Memory, request: PlannedRequest, answer: Answer, kind
     case 'unauthorized':
       return ended(memory, { kind: 'retry', message: answer.message });
     case 'notSent':
-      return ended(memory, { kind: 'retry', message: answer.reason === 'noLease' ? 'no valid lease' : 'stopping' });
+      return ended(memory, {
+        kind: 'retry',
+        message: answer.reason === 'noLease' ? 'nothing may be written now' : 'stopping',
+      });
     default:
       return answer satisfies never;
   }
@@ -93,9 +96,10 @@ export function forbiddenSentence({ side, verb }: { side: string; verb: string }
 }
 
 /** A back-flow that the virtual side refuses must not hold up the writes to the host. */
-function refused(memory: Memory, request: PlannedRequest, outcome: Outcome): Memory {
+function refused(memory: Memory, request: PlannedRequest, outcome: Extract<Outcome, { kind: 'refused' }>): Memory {
   const isBackFlow = request.side === 'virtual' && request.verb === 'patch';
-  return isBackFlow ? { ...memory, mustRead: undefined, backflowRefused: outcome } : ended(memory, outcome);
+  if (!isBackFlow) return ended(memory, outcome);
+  return { ...memory, mustRead: undefined, backflowRefused: { ...outcome, isBackFlow } };
 }
 
 function ended(memory: Memory, end: Outcome): Memory {

@@ -69,7 +69,7 @@ export async function objectDetail(sync: Sync, key: Key): Promise<ObjectDetail |
   if (status === undefined) return undefined;
   const [virtual, host] = [virtualSide(sync, facts), hostSide(sync, facts)];
   const step = decide(facts, freshMemory(), world.rules.translation);
-  const diff = diffOf(step, host);
+  const diff = diffOf(step, { virtual, host });
   const last = sync.recent.lastWrite({ kind: world.rules.translation.kind.kind, key });
   return {
     status,
@@ -118,22 +118,23 @@ function planSentence(step: PlanStep, { isDryRun, standbyBehind, leaderless }: S
       : `the next pass sends ${request.side} ${request.verb}${because}`;
 }
 
-function diffOf(step: PlanStep, host: Json | undefined): string | undefined {
+function diffOf(step: PlanStep, sides: Record<'virtual' | 'host', Json | undefined>): string | undefined {
   if (step.kind === 'done') return undefined;
-  const after = afterwards(step.request, host);
+  const now = sides[step.request.side];
+  const after = afterwards(step.request, now);
   if (after === undefined) return undefined;
-  const [before, then] = [textOf(host), textOf(after)];
+  const [before, then] = [textOf(now), textOf(after)];
   return before.split('\n').length > mostLines || then.split('\n').length > mostLines
     ? 'the difference is too long to show'
     : diffHunks(before, then);
 }
 
-/** The host object after a request, null for none; undefined for a request that does not write it. */
-function afterwards(request: PlannedRequest, host: Json | undefined): Json | null | undefined {
-  if (request.side !== 'host' || request.verb === 'get') return undefined;
+/** The object after a request, null for none; undefined for a request that does not write it. */
+function afterwards(request: PlannedRequest, now: Json | undefined): Json | null | undefined {
+  if (request.verb === 'get') return undefined;
   if (request.verb === 'remove') return null;
   if (request.verb === 'create') return fieldsOf(request.object as unknown as Record<string, Json>);
-  return applyMergePatch(host, fieldsOf(request.mergePatch as unknown as Record<string, Json>));
+  return applyMergePatch(now, fieldsOf(request.mergePatch as unknown as Record<string, Json>));
 }
 
 /** Both texts hold only what the write touched. */

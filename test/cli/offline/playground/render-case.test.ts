@@ -326,6 +326,23 @@ describe('renderCase()', () => {
     ]);
   });
 
+  it('has one mark for one mistake, and lines of the text that is seen', async () => {
+    const twice = await render({ config: '- path: a\n  path: b\n  expression: value\n' });
+    expect(twice.marks.map(({ line, message }) => `${line} ${message}`)).toContainEqual(
+      expect.stringMatching(/^2 .*twice \(first in line 1\)/),
+    );
+    const config = `- path: subsets[*].ports[*].port\n  expression: '"x"'\n`;
+    expect((await render({ config })).marks).toMatchObject([{ line: 2, column: 16, code: 'PATCH_FAILED' }]);
+  });
+
+  it('says of an object without a copy that no patch was run, not that the path leads nowhere', async () => {
+    const selector = 'spec: {selector: {app: db}, ports: [{port: 1}]}';
+    const service = `apiVersion: v1\nkind: Service\nmetadata: {name: db, namespace: shop}\n${selector}\n`;
+    const config = `- path: metadata.labels["a/b"]\n  onMissing: create\n  expression: '"x"'\n`;
+    const { forward } = await render({ config, virtual: `${endpoints}---\n${service}` });
+    expect(forward?.patches).toMatchObject([{ whyNone: 'the object is not on the host, so no patch was run' }]);
+  });
+
   it('says when the edited object is a copy of none of the objects, and shows the rest', async () => {
     const hostEdited = endpoints.replace('name: db', 'name: other');
     const { marks, forward, back } = await render({ config: list('\'"t-" + value\''), hostEdited });
