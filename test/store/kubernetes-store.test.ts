@@ -247,3 +247,48 @@ it('kubernetes store: a removal has its own revision, even if the record was mad
     await Promise.all([store.stop(), other.stop()]);
   }
 });
+
+it('kubernetes store: a removal that a list has hidden comes before the record that was made again', async () => {
+  const namespace = await newNamespace(host);
+  const other = storeOn(host, namespace, { replica: 'two' });
+  let again = 0;
+  class DeafHost extends HostSecrets {
+    #isDeaf = false;
+
+    override follow(listener: HostListener): void {
+      super.follow({
+        ...listener,
+        changed: (change) => {
+          if (!this.#isDeaf) listener.changed(change);
+        },
+        listed: (...list) => {
+          this.#isDeaf = false;
+          listener.listed(...list);
+        },
+      });
+    }
+
+    override async remove(...of: Parameters<HostSecrets['remove']>) {
+      this.#isDeaf = true;
+      const removed = await super.remove(...of);
+      const made = await other.write('/a', { expect: 0, value: 'again' });
+      const changed = await other.write('/a', { expect: made.revision, value: 'and again' });
+      again = made.revision;
+      expect(changed.ok).toBe(true);
+      this.listAgain();
+      return removed;
+    }
+  }
+  const common = { clock: systemClock, random: Math.random, log: silentLog };
+  const deaf = new DeafHost({ ...common, connection: connectionTo(host), namespace, replica: 'one' });
+  const store = storeOn(host, namespace, { host: deaf });
+  await Promise.all([store.start(), other.start()]);
+  try {
+    const { revision } = await store.write('/a', { expect: 0, value: 'first' });
+    const removed = await store.write('/a', { expect: revision, value: undefined });
+    expect(removed.revision).toBeGreaterThan(revision);
+    expect(removed.revision).toBeLessThan(again);
+  } finally {
+    await Promise.all([store.stop(), other.stop()]);
+  }
+});

@@ -72,7 +72,9 @@ export class RecordWriter {
       // Somebody may have made the record again before the answer came: the removal is the first version behind the known one.
       let gone = timeline().newest(known.key);
       while (gone?.before !== undefined && gone.before.revision > known.revision) gone = gone.before;
-      revision = gone?.revision ?? timeline().revision;
+      // A list that came in between shows what was made since, and not the removal, which was before that.
+      const next = gone?.record;
+      revision = next === undefined ? (gone?.revision ?? timeline().revision) : next.createRevision - 1;
       return gone === undefined || gone.revision > known.revision;
     });
     return { ok: true, revision, createRevision: known.createRevision };

@@ -62,6 +62,8 @@ export interface History {
   operations: Operation[];
   watches: Watched[];
   kills: number;
+  /** How often the API server that holds the store has ended all streams and forgotten the past. */
+  cuts: number;
   /** What was before is compacted from the beginning: a replica knows only what has happened since its start. */
   base: number;
   /** What went wrong while it was played: a watch that never came to rest, a store that did not open again. */
@@ -75,6 +77,8 @@ export interface Promises {
   hasGaps: boolean;
   canBeKilled: boolean;
   canBeFull: boolean;
+  /** Its log is elsewhere, and the way there may be cut. */
+  canBeCut: boolean;
 }
 
 export interface Violation {

@@ -3,7 +3,7 @@ import type { StoreEvent } from '../../../src/store/store.ts';
 import type { Answered, Asked, Delivery, History, Operation, Watched } from './history.ts';
 import { judge } from './judges/judge.ts';
 
-const promises = { areReadsFresh: true, hasGaps: false, canBeKilled: true, canBeFull: true };
+const promises = { areReadsFresh: true, hasGaps: false, canBeKilled: true, canBeFull: true, canBeCut: false };
 
 /** `[from, to]` are the moments of the call and the return. */
 const did = ([calledAt, returnedAt]: [number, number], asked: Asked, answered: Answered): Operation => ({
@@ -45,7 +45,7 @@ const events = (...all: StoreEvent[]): Delivery => ({ kind: 'events', events: al
 
 function judgesOf(operations: Operation[], watches: Partial<Watched>[] = [], more: Partial<History> = {}): string[] {
   const history: History = {
-    ...{ store: 'by hand', seed: 0, promises, operations, kills: 0, base: 0, troubles: [] },
+    ...{ store: 'by hand', seed: 0, promises, operations, kills: 0, cuts: 0, base: 0, troubles: [] },
     watches: watches.map((one) => ({
       ...{ client: 0, prefix: '/', afterRevision: 0, calledAt: 100, returnedAt: 101, isResumed: false, deliveries: [] },
       ...one,

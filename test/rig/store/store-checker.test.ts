@@ -46,7 +46,7 @@ describe('the checker of stores', () => {
   });
 
   it('finds a store that acknowledges before it has written, by killing it', async () => {
-    const promises = { areReadsFresh: true, hasGaps: false, canBeKilled: true, canBeFull: false };
+    const promises = { areReadsFresh: true, hasGaps: false, canBeKilled: true, canBeFull: false, canBeCut: false };
     // Right behind an acknowledgement, before a late write can catch up.
     const isSoon = ({ does, at, laterMs }: Blow) => does === 'kill' && at === 'return' && laterMs === 0;
     const killed = seeds(80).filter((seed) => planOf(seed, promises).blows.some(isSoon));
@@ -58,7 +58,13 @@ describe('the checker of stores', () => {
   it('says that it has checked nothing when the histories were tame', async () => {
     const { missed } = await tallyOf('memory', [0]);
     expect(missed).toContain('a list refused because of compaction');
-    const nothing = new Tally('sqlite', { areReadsFresh: true, hasGaps: false, canBeKilled: true, canBeFull: true });
+    const nothing = new Tally('sqlite', {
+      areReadsFresh: true,
+      hasGaps: false,
+      canBeKilled: true,
+      canBeFull: true,
+      canBeCut: false,
+    });
     for (const sentence of ['a kill', 'a write refused because somebody else was first', 'a list of an old revision'])
       expect(nothing.missed).toContain(sentence);
   });

@@ -17,6 +17,7 @@ const sights = {
   tooOldWatches: 'a watch refused because of compaction',
   tooOldLists: 'a list refused because of compaction',
   futureLists: 'a list of a revision to come',
+  lostWatches: 'a watch that ended because changes may have been missed',
   kills: 'a kill',
   lost: 'a write without an answer that happened',
   neverHappened: 'a write without an answer that did not happen',
@@ -55,6 +56,7 @@ export class Tally {
   }
 
   #isPossible(sight: Sight): boolean {
+    if (sight === 'lostWatches') return this.#promises.canBeCut;
     if (sight === 'full') return this.#promises.canBeFull;
     return this.#promises.canBeKilled || !needsKill.includes(sight);
   }
@@ -98,6 +100,9 @@ function* sightsOf(history: History): Generator<Sight> {
     if (isOld(eventsOf(watched)[0])) yield 'oldWatches';
     const pieces = watched.deliveries.filter(({ delivery }) => delivery.kind === 'events' && isOld(delivery.events[0]));
     if (pieces.length > 1) yield 'cutWatches';
-    for (const { delivery } of watched.deliveries) if (delivery.kind === 'bookmark') yield 'bookmarks';
+    for (const { delivery } of watched.deliveries) {
+      if (delivery.kind === 'bookmark') yield 'bookmarks';
+      if (delivery.kind === 'end' && delivery.how === 'lost') yield 'lostWatches';
+    }
   }
 }

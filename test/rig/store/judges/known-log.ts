@@ -14,10 +14,14 @@ export interface Change {
 
 export class KnownLog {
   readonly violations: Violation[] = [];
+  /** Keys that were removed at a revision which nobody learned. */
+  readonly removedSomewhere = new Set<string>();
   #byRevision = new Map<number, Change>();
   #byValue = new Map<string, Change>();
+  #isCut: boolean;
 
   constructor(history: History) {
+    this.#isCut = history.cuts > 0;
     for (const operation of history.operations) {
       const { answered } = operation;
       if (isWrite(operation) && answered.kind === 'written') {
@@ -62,6 +66,13 @@ export class KnownLog {
     }
     if (change.isAcknowledged) known.isAcknowledged = true;
     if (known.key === change.key && known.value === change.value) return;
+    // A store that has missed the event of a removal can only answer with a revision behind it.
+    if (this.#isCut && (isAnsweredRemoval(known) || isAnsweredRemoval(change))) {
+      const [removal, other] = isAnsweredRemoval(known) ? [known, change] : [change, known];
+      this.removedSomewhere.add(removal.key);
+      this.#byRevision.set(change.revision, other);
+      return;
+    }
     this.violations.push({
       judge: 'unique',
       what: `revision ${change.revision} is two changes: ${told(known)}, and ${told(change)}`,
@@ -77,6 +88,10 @@ export class KnownLog {
       });
     this.#byValue.set(value, change);
   }
+}
+
+function isAnsweredRemoval({ value, isAcknowledged }: Change): boolean {
+  return value === undefined && isAcknowledged;
 }
 
 export function told({ key, value }: { key: string; value: string | undefined }): string {

@@ -9,6 +9,14 @@ export function judgeReads(history: History, log: KnownLog): Violation[] {
   const found: Violation[] = [];
   for (const operation of history.operations) {
     const { asked, answered, client } = operation;
+    if (asked.verb === 'revision' && answered.kind === 'revision') {
+      const known = revisionBefore(history.operations, operation.calledAt);
+      if (answered.revision < known)
+        found.push({
+          judge: 'fresh',
+          what: `client ${client} was told ${answered.revision} after ${known} was acknowledged`,
+        });
+    }
     if (asked.verb !== 'list' && asked.verb !== 'read') continue;
     const say = (judge: string, what: string) =>
       found.push({ judge, what: `client ${client}, ${told(asked)}: ${what}` });

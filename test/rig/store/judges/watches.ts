@@ -15,6 +15,7 @@ export class SeenLog {
   constructor(history: History, log: KnownLog) {
     this.#history = history;
     this.changes = log.changes;
+    for (const key of log.removedSomewhere) this.#unseen.set(key, new Set([undefined]));
     for (const operation of history.operations) {
       if (!isWrite(operation) || operation.answered.kind !== 'unknown') continue;
       const { key, value } = operation.asked;
@@ -53,8 +54,8 @@ export class SeenLog {
 
   /** How far the store may have forgotten at the moment: because somebody had asked, or because a replica was started anew. */
   compactedBefore(moment: number): number {
-    const { base, kills, promises } = this.#history;
-    if (promises.hasGaps && kills > 0) return Number.POSITIVE_INFINITY;
+    const { base, kills, cuts, promises } = this.#history;
+    if (promises.hasGaps && kills + cuts > 0) return Number.POSITIVE_INFINITY;
     let most = base;
     for (const { asked, calledAt } of this.#history.operations)
       if (asked.verb === 'compact' && calledAt < moment) most = Math.max(most, asked.upTo);

@@ -19,7 +19,7 @@ export type Step =
 
 /** Strikes when the nth question is asked, or answered. */
 export interface Blow {
-  does: 'kill' | 'fill' | 'makeRoom';
+  does: 'kill' | 'fill' | 'makeRoom' | 'cut';
   nth: number;
   at: 'call' | 'return';
   /** A question takes a while to be heard: at once, none of those that are open has happened. */
@@ -38,6 +38,7 @@ export interface Plan {
 export const keys = ['/a/1', '/a/10', '/a/2', '/b/1', '/b/2'] as const;
 const prefixes = ['/', '/', '/a/', '/b/', '/a/1'] as const;
 const shareLong = 0.3;
+const shareCut = 0.5;
 const shareKilled = 0.3;
 const shareFull = 0.2;
 
@@ -63,6 +64,8 @@ export function planOf(seed: number, promises: Promises): Plan {
   }
   // Drawn apart, so that the rest of a seed is what it was.
   const length = new Chance(seed, 'store length');
+  if (promises.canBeCut && new Chance(seed, 'store cut').isHit(shareCut))
+    blows.push(blow('cut', nth()), blow('cut', nth()));
   return { seed, clients, blows, ...(length.isHit(shareLong) && { longEvery: length.between(1, 3) }) };
 }
 

@@ -20,6 +20,7 @@ export async function play(subject: Subject, seed: number): Promise<{ plan: Plan
     operations: [],
     watches: [],
     kills: 0,
+    cuts: 0,
     base: 0,
     troubles: [],
   };
@@ -28,8 +29,12 @@ export async function play(subject: Subject, seed: number): Promise<{ plan: Plan
   let blows: Promise<void> = Promise.resolve();
   const strike = ({ does }: Blow): void => {
     // A kill falls at this very moment; what else waits for it.
-    const struck = does === 'kill' ? stage.kill?.() : blows.then(() => stage.fill?.(does === 'fill'));
+    const struck =
+      does === 'kill'
+        ? stage.kill?.()
+        : blows.then(() => (does === 'cut' ? stage.cut?.() : stage.fill?.(does === 'fill')));
     if (does === 'kill') history.kills++;
+    if (does === 'cut') history.cuts++;
     blows = Promise.all([blows, struck]).then(
       () => undefined,
       (error: unknown) => void history.troubles.push(`${does}: ${String(error)}`),

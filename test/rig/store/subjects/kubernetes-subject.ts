@@ -1,20 +1,32 @@
 // The store on a Kubernetes API server as two replicas, each in a process of its own: half of the clients talk to the one, which is killed, and half to the
 // other. The API server is an embedded cluster in this process.
+import { systemClock } from '../../../../src/clock.ts';
 import { type Devcluster, startDevcluster } from '../../../../src/devcluster/devcluster.ts';
+import { MemoryStore } from '../../../../src/store/memory-store.ts';
 import { newNamespace } from '../../../contract/store/on-host.ts';
 import type { Plant } from './planted.ts';
 import type { PlaceOfStore } from './process-messages.ts';
 import { type StoreProcess, StoreProcesses } from './store-process.ts';
 import type { Reach, Stage, Subject } from './subject.ts';
 
+/** What the API server keeps its objects in. */
+class HostStore extends MemoryStore {
+  /** As when etcd was compacted, and every watch ends. */
+  async forget(): Promise<void> {
+    await this.compact(this.timeline.revision);
+    this.hub.loseAll();
+  }
+}
+
 export function kubernetesSubject(plant?: Plant): Subject {
   let host: Promise<Devcluster> | undefined;
+  const store = new HostStore({ clock: systemClock });
   const processes = new StoreProcesses();
   return {
     name: 'kubernetes',
-    promises: { areReadsFresh: false, hasGaps: true, canBeKilled: true, canBeFull: false },
+    promises: { areReadsFresh: false, hasGaps: true, canBeKilled: true, canBeFull: false, canBeCut: true },
     async open() {
-      host ??= startDevcluster({ name: 'host' });
+      host ??= store.start().then(() => startDevcluster({ name: 'host', store: { kind: 'given', store } }));
       const { url, caPem, adminToken } = await host;
       const server = { url, caPem, adminToken };
       const namespace = await newNamespace(server);
@@ -22,11 +34,12 @@ export function kubernetesSubject(plant?: Plant): Subject {
         (replica) => new Replica({ on: { kind: 'server', server, namespace, replica }, plant, processes }),
       );
       for (const replica of replicas) await replica.start();
-      return new ReplicatedStage(replicas as [Replica, Replica]);
+      return new ReplicatedStage(replicas as [Replica, Replica], store);
     },
     async stop() {
       await processes.stop();
       await (await host)?.stop();
+      await store.stop();
     },
   };
 }
@@ -34,8 +47,11 @@ export function kubernetesSubject(plant?: Plant): Subject {
 class ReplicatedStage implements Stage {
   #replicas: readonly [Replica, Replica];
 
-  constructor(replicas: readonly [Replica, Replica]) {
+  #host: HostStore;
+
+  constructor(replicas: readonly [Replica, Replica], host: HostStore) {
     this.#replicas = replicas;
+    this.#host = host;
   }
 
   reach(client: number): Reach {
@@ -44,6 +60,10 @@ class ReplicatedStage implements Stage {
 
   kill(): Promise<void> {
     return this.#replicas[0].kill();
+  }
+
+  cut(): Promise<void> {
+    return this.#host.forget();
   }
 
   async close(): Promise<void> {

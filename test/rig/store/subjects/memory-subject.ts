@@ -8,7 +8,7 @@ import type { Stage, Subject } from './subject.ts';
 export function memorySubject(plant?: Plant): Subject {
   return {
     name: 'memory',
-    promises: { areReadsFresh: true, hasGaps: false, canBeKilled: false, canBeFull: false },
+    promises: { areReadsFresh: true, hasGaps: false, canBeKilled: false, canBeFull: false, canBeCut: false },
     async open(): Promise<Stage> {
       const store = new MemoryStore({ clock: new VirtualClock() });
       await store.start();

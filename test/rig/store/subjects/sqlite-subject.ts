@@ -16,7 +16,7 @@ export function sqliteSubject(plant?: Plant): Subject {
   let count = 0;
   return {
     name: 'sqlite',
-    promises: { areReadsFresh: true, hasGaps: false, canBeKilled: true, canBeFull: canLimit() },
+    promises: { areReadsFresh: true, hasGaps: false, canBeKilled: true, canBeFull: canLimit(), canBeCut: false },
     async open() {
       const path = join(folder, `${count++}.db`);
       const stage = new SqliteStage({ path, plant, processes });

@@ -25,6 +25,8 @@ export interface Stage {
   kill?(): Promise<void>;
   /** The disk has no room for another write, or has it again. */
   fill?(isFull: boolean): Promise<void>;
+  /** The way between the store and its log breaks, and the log forgets what was before. */
+  cut?(): Promise<void>;
   close(): Promise<void>;
 }
 
