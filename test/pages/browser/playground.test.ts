@@ -182,6 +182,21 @@ describe.skipIf(found.program === undefined)('the playground in Chromium', () =>
     expect(await page.locator('img').count()).toBe(0);
   });
 
+  it('shows invisible characters and those that turn a line around as escapes: in texts, faults and results', async () => {
+    const turned = 'a\u202eb';
+    const page = await open();
+    await added(page, '100.64.0.1').waitFor();
+    const annotations = `annotations: {"example.com/a": "${turned}"}`;
+    await write(page, 'virtual', object('team: ada').replace('  labels', `  ${annotations}\n  labels`));
+    await write(page, 'config', '- path: metadata.annotations["example.com/a"]\n  expression: value + "c"\n');
+    await page.locator('.patches summary').first().click();
+    await page.locator('.patches li', { hasText: 'a\\u202ebc' }).first().waitFor();
+    expect(await page.locator('#text-virtual .cm-specialChar').innerText()).toBe('\\u202e');
+    await write(page, 'virtual', object('team: ada').replace(/name: .*/, `name: "${turned}"`));
+    await marks(page).filter({ hasText: 'metadata.name: "a\\u202eb"' }).waitFor();
+    expect(await page.locator('.results').innerText()).not.toContain('\u202e');
+  });
+
   it('puts hanging, swelling and throwing expressions to their places, and goes on', async () => {
     const page = await open();
     await added(page, '100.64.0.1').waitFor();
