@@ -49,11 +49,7 @@ export class RunningManagement {
       const setting =
         error instanceof NamedFileFault && settingNaming(error.file, managementServer, place, error.member);
       const message = `starting the management API: ${setting ? `${setting}: ` : ''}${wholeMessageOf(error)}`;
-      const fix = setting
-        ? `correct ${setting}, or what it names`
-        : managementServer.store?.kubernetes === undefined
-          ? 'check hostward.management.dataDir; `hostward docs bad-days` tells how to bring its files back'
-          : 'check hostward.management.store.kubernetes, secretsDir and dataDir; `hostward doctor` looks at each, `hostward docs replicas` tells the rest';
+      const fix = setting ? `correct ${setting}, or what it names` : fixOf(error, managementServer);
       return [{ code: 'MANAGEMENT_NOT_STARTED', message, fix }];
     }
   }
@@ -89,6 +85,14 @@ export class RunningManagement {
   async stop(): Promise<void> {
     await this.#api?.close();
   }
+}
+
+function fixOf(error: unknown, { store }: NonNullable<Settings['managementServer']>): string {
+  if (error instanceof StoreFault && error.code === 'STORE_LOCKED')
+    return 'end the other process, or give this one a hostward.management.dataDir of its own; nothing is damaged';
+  return store?.kubernetes === undefined
+    ? 'check hostward.management.dataDir; `hostward docs bad-days` tells how to bring its files back'
+    : 'check hostward.management.store.kubernetes, secretsDir and dataDir; `hostward doctor` looks at each, `hostward docs replicas` tells the rest';
 }
 
 /** The store's sentence ends with what mends it, so it is not cut, as other people's text is. */
