@@ -8,8 +8,10 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { makeAuthority, makeServingCertificate } from '../src/apiserver/tls/certificates.ts';
 import { freePorts } from '../test/free-ports.ts';
 import { AskedProcesses } from './asked-process.ts';
+import type { BareProxyCommand } from './bare-proxy.ts';
 import { gateFigures, hostileApiGateLimits } from './gate.ts';
 import { Harness } from './harness.ts';
 import { bodyText, type HostileCase, type Send, type Template } from './hostile-body.ts';
@@ -80,7 +82,7 @@ async function main(): Promise<void> {
   harness.build('none');
   if (args.plant === 'unlimited-bodies') plantUnlimitedBodies(join(harness.folder, 'package', 'dist'));
   const [port, operationsPort] = (await freePorts(2)) as [number, number];
-  const stage = await makeStage(harness.folder, port, operationsPort);
+  const stage = await makeStage(harness.folder, { port, operationsPort }, await clusterBehind());
   const launcher = join(harness.folder, 'package', 'src', 'launcher', 'hostward.mjs');
   const logPath = join(harness.folder, 'server.log');
   const { configPath, caPem } = stage;
@@ -98,7 +100,8 @@ async function main(): Promise<void> {
     const how = server.isGrouped ? 'a control group' : 'no control group can be made: resident memory alone';
     report.add({ name: 'start', value: started.ownMs, unit: 'ms', note: `${limitMb} MiB, ${how}` });
     await quiet(scene);
-    for (const one of cases.filter(({ name }) => name.includes(args.only))) await attack(scene, one);
+    const isIn = ({ outsideGate }: HostileCase) => outsideGate === undefined || !args.gate || args.only !== '';
+    for (const one of cases.filter(({ name }) => name.includes(args.only)).filter(isIn)) await attack(scene, one);
     if (args.only === '') await worstFound(scene);
     await restart(scene, 'restart after the attacks');
     if (further.some((name) => name.includes(args.only))) await filledBefore(scene);
@@ -107,6 +110,15 @@ async function main(): Promise<void> {
   } finally {
     await server.close();
   }
+}
+
+/** An API server behind the proxy, which sends logs as long as is asked for. */
+async function clusterBehind(): Promise<{ port: number; caPem: string }> {
+  const now = new Date();
+  const authority = await makeAuthority('behind', now);
+  const certificate = await makeServingCertificate('behind', ['localhost', '127.0.0.1'], now, authority);
+  const port = await others.start<BareProxyCommand>('bare-proxy.ts').ask<number>({ kind: 'upstream', certificate });
+  return { port, caPem: authority.certPem };
 }
 
 interface Bare {
@@ -280,7 +292,7 @@ function probed(agent: Agent, port: number, path: string, headers: Record<string
 
 function commandOf({ stage, port }: Scene, one: HostileCase): AttackCommand {
   const { key = 'plain', send, body = null, times, seconds, connections = 1, unfinished, unread, pieces, idle } = one;
-  const keys = key === 'many' ? stage.many : key === 'none' ? [] : [stage[key]];
+  const keys = key === 'many' || key === 'large' ? stage[key] : key === 'none' ? [] : [stage[key]];
   const self = keys[0]?.name ?? '';
   const to = { port, caPem: stage.caPem };
   const texts = keys.map(({ text }) => text);

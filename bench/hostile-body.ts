@@ -18,8 +18,10 @@ export type PiecesHow = 'chunks' | 'extensions' | 'records' | 'trailers' | 'head
 export interface HostileCase {
   name: string;
   why: string;
-  /** `plain`: an ordinary key; `empty`: one with the scope {}; `many`: thirty ordinary ones in turn; `none`: no key. */
-  key?: 'plain' | 'empty' | 'many' | 'none';
+  /** Why the gate leaves it out; `--only` still runs it. */
+  outsideGate?: string;
+  /** `plain`: an ordinary key; `empty`: one with the scope {}; `many`: thirty ordinary ones in turn; `large`: four of one owner, each nearly as long as may be; `none`: no key. */
+  key?: 'plain' | 'empty' | 'many' | 'large' | 'none';
   send?: Send;
   body?: Template;
   /** Stands for {values} in the path. */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { systemClock } from '../src/clock.ts';
 import { databasePath } from '../src/management/keys/folder/data-folder.ts';
 import { SqliteStore } from '../src/store/sqlite/sqlite-store.ts';
-import { openApi, settingsOf } from './management-seed.ts';
+import { kubeconfigOf, openApi, ownerName, settingsOf } from './management-seed.ts';
 
 export interface Stage {
   dataDir: string;
@@ -17,6 +17,7 @@ export interface Stage {
   plain: NamedKey;
   empty: NamedKey;
   many: NamedKey[];
+  large: NamedKey[];
 }
 
 export interface NamedKey {
@@ -26,23 +27,35 @@ export interface NamedKey {
 
 const population = { keys: 0, owners: 40 };
 const attackers = 30;
+/** As many keys of one owner, each nearly as long as a key may be. */
+const largeKeys = 4;
+const largeBytes = 29_000;
 
-export async function makeStage(folder: string, port: number, operationsPort: number): Promise<Stage> {
+export async function makeStage(
+  folder: string,
+  ports: { port: number; operationsPort: number },
+  behind: { port: number; caPem: string },
+): Promise<Stage> {
+  const { port, operationsPort } = ports;
   const dataDir = join(folder, 'data');
   const configPath = join(folder, 'hostward.yaml');
   const { users, administrators } = settingsOf(population);
+  const kubeconfig = join(folder, 'behind.kubeconfig');
+  writeFileSync(kubeconfig, kubeconfigOf(behind, 'behind-token'), { mode: 0o600 });
+  const members = Array.from({ length: population.owners }, (_, at) => ({ user: ownerName(at) }));
   const management = {
     listen: `127.0.0.1:${port}`,
     baseURL: `https://localhost:${port}`,
     dataDir,
     users,
     administrators,
+    clusters: [{ name: 'behind', kubeconfig, members }],
   };
   writeFileSync(configPath, JSON.stringify({ hostward: { listen: `127.0.0.1:${operationsPort}`, management } }));
   const api = openApi(dataDir, population);
   await api.open();
-  const key = async (name: string, user: string, spec: object = {}): Promise<NamedKey> => {
-    const made = await api.createKey({ metadata: { name }, spec: { user, ...spec } });
+  const key = async (name: string, user: string, spec: object = {}, annotations = {}): Promise<NamedKey> => {
+    const made = await api.createKey({ metadata: { name, annotations }, spec: { user, ...spec } });
     return { name, text: (made['spec'] as { key: string }).key };
   };
   await key('root', 'admin');
@@ -51,9 +64,12 @@ export async function makeStage(folder: string, port: number, operationsPort: nu
   const empty = await key('empty', 'owner-2', { scope: {} });
   const many: NamedKey[] = [];
   for (let at = 0; at < attackers; at++) many.push(await key(`many-${at}`, `owner-${at + 3}`));
+  const large: NamedKey[] = [];
+  const note = { note: 'x'.repeat(largeBytes) };
+  for (let at = 0; at < largeKeys; at++) large.push(await key(`large-${at}`, ownerName(attackers + 3), {}, note));
   await api.close();
   const caPem = readFileSync(join(dataDir, 'ca.crt'), 'utf8');
-  return { dataDir, configPath, caPem, innocent, plain, empty, many };
+  return { dataDir, configPath, caPem, innocent, plain, empty, many, large };
 }
 
 /** What one key could store before objects had a limit: 80 keys of 1.3 MiB, and a history of as much as the memory limit. */

@@ -46,6 +46,18 @@ export function settingsOf({ owners }: Population): ManagementSettings {
   } as unknown as ManagementSettings;
 }
 
+/** Of the user whom a cluster behind the server knows by this token. */
+export function kubeconfigOf(to: { port: number; caPem: string }, token: string): string {
+  const certificateAuthority = Buffer.from(to.caPem).toString('base64');
+  const cluster = { server: `https://localhost:${to.port}`, 'certificate-authority-data': certificateAuthority };
+  return JSON.stringify({
+    ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'bench' },
+    clusters: [{ name: 'bench', cluster }],
+    users: [{ name: 'bench', user: { token } }],
+    contexts: [{ name: 'bench', context: { cluster: 'bench', user: 'bench' } }],
+  });
+}
+
 export function serverSettings(folder: string) {
   return { listen: '127.0.0.1:0', baseURL: 'https://localhost', dataDir: folder, ingressListen: undefined };
 }

@@ -13,7 +13,7 @@ import { ManagementApi } from '../src/management/server/server.ts';
 import { answerCommands, Usage } from './answering.ts';
 import type { ProxyReadings, ProxyServing } from './bare-proxy.ts';
 import type { Target } from './management-client.ts';
-import { serverSettings, settingsOf } from './management-seed.ts';
+import { kubeconfigOf, serverSettings, settingsOf } from './management-seed.ts';
 
 export type ProxyCommand =
   | { kind: 'hostward'; folder: string; to: Target; token: string }
@@ -47,15 +47,7 @@ async function answer(command: ProxyCommand): Promise<unknown> {
 
 async function hostward({ folder, to, token }: Extract<ProxyCommand, { kind: 'hostward' }>): Promise<ProxyServing> {
   const kubeconfig = join(folder, 'upstream.kubeconfig');
-  const certificateAuthority = Buffer.from(to.caPem).toString('base64');
-  const cluster = { server: `https://localhost:${to.port}`, 'certificate-authority-data': certificateAuthority };
-  const document = {
-    ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'bench' },
-    clusters: [{ name: 'bench', cluster }],
-    users: [{ name: 'bench', user: { token } }],
-    contexts: [{ name: 'bench', context: { cluster: 'bench', user: 'bench' } }],
-  };
-  writeFileSync(kubeconfig, JSON.stringify(document), { mode: 0o600 });
+  writeFileSync(kubeconfig, kubeconfigOf(to, token), { mode: 0o600 });
   const settings = {
     ...settingsOf({ keys: 0, owners: 1 }),
     clusters: [{ name: 'c1', kubeconfig, members: [{ user: 'few' }] }],
