@@ -26,9 +26,12 @@ export interface Limit {
 /** With TLS 96 KiB, and as much again that the system holds of an answer that nobody reads: it may not be seen here, and counts as ours. */
 const connectionBytes = 192 * 1024;
 
+/** What a request that passes the proxy can hold: two connections, and on both the buffers of an answer that arrives faster than it is read. */
+const proxiedBytes = 768 * 1024;
+
 /** How many connections fit into a share of the memory. */
-export function connectionsIn(share: number, most: number): number {
-  return memoryShare(share / connectionBytes, most);
+export function connectionsIn(share: number, most: number, bytes: number = connectionBytes): number {
+  return memoryShare(share / bytes, most);
 }
 
 /**
@@ -36,8 +39,7 @@ export function connectionsIn(share: number, most: number): number {
  * clusters behind the server and its watches. 3,500 idle ones of one key ended a server with 384 MiB.
  * Requests: kube-apiserver serves 400 reads at a time by default.
  * Watches: an informer has one for each kind and namespace, and a pipeline one for each `kubectl wait`.
- * Proxied: a request to a cluster behind the server has two sockets and their buffers, all together about half a gigabyte. A controller
- * that watches every kind has a few hundred.
+ * Proxied: a controller that watches every kind has a few hundred. 256 answers of a megabyte at a time ended a server with 384 MiB.
  * Bodies, in bytes: 64 of the longest at a time, and 512 altogether, fewer in a small container; a parsed body takes several times its
  * bytes.
  */
@@ -45,7 +47,10 @@ export const callerLimits: Readonly<Record<Held, Limit>> = {
   connections: { ofOne: connectionsIn(1 / 8, 4_000), altogether: connectionsIn(1 / 4, 16_000) },
   requests: { ofOne: 400, altogether: 2_000 },
   watches: { ofOne: 1_000, altogether: 10_000 },
-  proxied: { ofOne: connectionsIn(1 / 16, 2_000), altogether: connectionsIn(1 / 8, 10_000) },
+  proxied: {
+    ofOne: connectionsIn(1 / 8, 2_000, proxiedBytes),
+    altogether: connectionsIn(1 / 4, 10_000, proxiedBytes),
+  },
   bodies: { ofOne: 4 * 1024 * 1024, altogether: memoryShare(1 / 16, 32 * 1024 * 1024) },
 };
 
