@@ -2,6 +2,7 @@
 // are merged, their rate is limited, and no pass waits for them. Messages must not reveal host names to the tenant.
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../../clock.ts';
+import type { Answer } from '../../../cluster/answer.ts';
 import { eventsResource } from '../../../cluster/wire/scope.ts';
 import type { Writer } from '../../../cluster/write/writer.ts';
 import type { Log } from '../../../log.ts';
@@ -60,6 +61,8 @@ class Recorder implements EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #sent = new Map<string, SentEvent>();
   readonly #bucket: TokenBucket;
+  /** The log has a line about it, and needs no second one. */
+  #isForbidden = false;
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
@@ -99,15 +102,30 @@ class Recorder implements EventRecorder {
       const { namespace } = splitKey(note.key);
       const patched = await writer.patch(eventsResource, { namespace, name }, { count, lastTimestamp: time, message });
       // Events expire after an hour; an expired event is written as a new one.
-      if (patched.kind !== 'notFound') return onOutcome(patched.kind === 'ok' ? 'merged' : 'failed');
+      if (patched.kind !== 'notFound') {
+        this.#tellRight(patched);
+        return onOutcome(patched.kind === 'ok' ? 'merged' : 'failed');
+      }
     }
     const answer = await writer.create(eventsResource, newEvent({ note, kind, name, time, count, message }));
+    this.#tellRight(answer);
     if (answer.kind !== 'ok')
       log.debug(
         { component: 'sync', key: note.key, reason: note.reason, answer: answer.kind },
         'event was not written',
       );
     onOutcome(answer.kind === 'ok' ? 'written' : 'failed');
+  }
+
+  /** Nobody else would say so: what the tenant is not told is no failure of the object. */
+  #tellRight(answer: Answer): void {
+    const isForbidden = answer.kind === 'forbidden' && !answer.namespaceTerminating;
+    if (isForbidden && !this.#isForbidden)
+      this.#options.log.warn(
+        { component: 'sync', why: answer.message, fix: 'hostward doctor --rights virtual' },
+        'events may not be written in the virtual cluster, so tenants are told of no refusal',
+      );
+    if (isForbidden || answer.kind === 'ok') this.#isForbidden = isForbidden;
   }
 
   #newName({ key, uid, reason }: EventNote, time: string): string {
