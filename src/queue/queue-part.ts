@@ -83,6 +83,10 @@ export class QueuePart {
     return this.#running.size;
   }
 
+  get runningKeys(): Iterable<string> {
+    return this.#running;
+  }
+
   /** How long the oldest waiting key has waited. */
   get oldestMs(): number {
     const sinceMs = this.#lanes.oldestSinceMs();

@@ -2,6 +2,7 @@
 // an object looked at again.
 
 import { permittedWriter } from '../../cluster/write/permitted-writer.ts';
+import type { Key } from '../../object/meta/object.ts';
 import { readReference } from '../patch/entry/reference-patch.ts';
 import type { PatchSet } from '../patch/set/patch-set.ts';
 import { plainMap } from '../patch/set/view.ts';
@@ -41,11 +42,7 @@ export function createReferencePorts(
       for (const sync of all()) sync.doubtOwner();
     },
     isListInDoubt: () => all().some(({ massDelete }) => massDelete.guard.size > 0),
-    isMentioned({ kind, key }, text) {
-      const world = syncs.get(kind)?.world;
-      const place = world?.placeOf(key);
-      return place !== undefined && JSON.stringify(world?.hostOf(place) ?? '').includes(text);
-    },
+    isMentioned: ({ kind, key }, text) => isMentioned(syncs.get(kind), key, text),
     virtualOf(kind) {
       const { virtual, services } = (syncs.get(kind) ?? any()).world.windows;
       if (kind === serviceKind) return services;
@@ -61,9 +58,21 @@ export function createReferencePorts(
         }
       }
     },
+    wakeHeldBack(text) {
+      for (const sync of all()) {
+        // A pass that is under way has not said yet what it holds back.
+        const keys = new Set([...sync.ledger.backflowFailures.keys(), ...sync.queue.runningKeys]);
+        for (const key of keys) if (isMentioned(sync, key, text)) sync.enqueue(key);
+      }
+    },
     enqueue: ({ kind, key }) => syncs.get(kind)?.enqueue(key),
     tell: ({ kind, key }, note) => syncs.get(kind)?.warn(key, note),
   };
+}
+
+function isMentioned(sync: Sync | undefined, key: Key, text: string): boolean {
+  const place = sync?.world.placeOf(key);
+  return place !== undefined && JSON.stringify(sync?.world.hostOf(place) ?? '').includes(text);
 }
 
 /**

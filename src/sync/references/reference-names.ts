@@ -4,7 +4,6 @@
 import { apiServerKinds } from '../../config/settings/table/patch-rules.ts';
 import { generatedName, hasGivenForm, hostName, splitHostName } from '../../object/meta/names.ts';
 import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
-import { dnsSubdomainProblems } from '../../object/meta/qualified-name.ts';
 import type { HostPlace, Placement } from '../plan/placement.ts';
 
 export type Naming = 'generated' | 'vcluster';
@@ -37,9 +36,10 @@ export interface Resolution {
 /** What a name on the host means to the tenant. */
 export type TurnedBack =
   | { kind: 'known'; place: HostPlace }
-  /** It has no form that Hostward or vCluster gives to names, so it is the same on both sides. */
-  | { kind: 'plain' }
-  /** No object has this name in the virtual cluster, so it must not be written there. `isEarly`: not all objects are known yet. */
+  /**
+   * It is the host name of no object of the tenant, so it must not be written there, whatever its form: the next pass would translate
+   * it to the host a second time. `isEarly`: not all objects are known yet.
+   */
   | { kind: 'lost'; isEarly: boolean };
 
 export interface HostReference {
@@ -142,22 +142,7 @@ export class ReferenceNames implements ReferenceResolver {
     const mapped = named.length > 0 ? undefined : placement.virtualNamespaceOf(host.namespace);
     const inMapped = mapped !== undefined && { namespace: mapped, name: host.name };
     if (inMapped && isMeant(inMapped)) return { kind: 'known', place: inMapped };
-    const isLost =
-      inMapped || named.length > 0 || hasGivenForm(host.name) || this.#holdsName(reference, placement, naming);
-    return isLost ? { kind: 'lost', isEarly: !this.#known.areAll } : { kind: 'plain' };
-  }
-
-  /**
-   * Whether the text is no name of an object, such as a name with a space behind it or two names with a comma between them, or
-   * has a given name as a part. The tenant would see names of the host in it.
-   */
-  #holdsName(reference: HostReference, placement: Placement, naming: Naming): boolean {
-    const { namespace, name } = reference.host;
-    if (name !== '' && dnsSubdomainProblems(name).length > 0) return true;
-    const parts = name.split(/[.-]/).filter(hasGivenForm);
-    return parts.some(
-      (part) => this.#namedBy({ ...reference, host: { namespace, name: part } }, placement, naming).length > 0,
-    );
+    return { kind: 'lost', isEarly: !this.#known.areAll };
   }
 
   /** The virtual objects that get this place on the host, by whichever naming. */

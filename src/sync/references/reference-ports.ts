@@ -25,6 +25,8 @@ export interface ReferencePorts {
   virtualOf: (kind: string) => Pick<Window<Item>, 'has' | 'keys'> | undefined;
   /** The references in the virtual objects, as far as their text shows them without running a patch. */
   namedInText: () => Iterable<Reference>;
+  /** Looks again at the objects whose copies hold this text where it could not be carried back. */
+  wakeHeldBack: (text: string) => void;
   enqueue: (referrer: Referrer) => void;
   tell: (referrer: Referrer, note: { reason: string; message: string }) => void;
 }

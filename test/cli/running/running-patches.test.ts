@@ -31,7 +31,10 @@ function running({ clock = systemClock, nodePath = process.execPath }: { clock?:
     version: '1.2.3',
     nodePath,
   };
-  const references: ReferenceResolver = { toHost: () => undefined, toVirtual: () => ({ kind: 'plain' }) };
+  const references: ReferenceResolver = {
+    toHost: () => undefined,
+    toVirtual: () => ({ kind: 'lost', isEarly: false }),
+  };
   const patches = new RunningPatches(options, { mappings: undefined, references });
   const startsOf = async (reason: string): Promise<number> =>
     Number(new RegExp(`hostward_sandbox_starts_total{reason="${reason}"} (\\d+)`).exec(await metrics.metrics())?.[1]);

@@ -1,11 +1,12 @@
 // What references name (DESIGN 4.12): copies of Secrets and ConfigMaps on the host, imports on the virtual side, and their names.
 
 import { type NameOnHost, render, strangersReferences } from './claims.ts';
-import { adoptLeftImports, IMPORTABLE, payloadOf } from './left-imports.ts';
+import { adoptLeftImports, payloadOf } from './left-imports.ts';
 import type { History } from './words/history.ts';
 import { annotationsOf, canonical, type JsonMap, keyOf, labelsOf, listBelow, objectKey, own } from './words/json.ts';
 import {
   BASE,
+  IMPORTABLE,
   IMPORTED_FROM,
   INSTANCE,
   instanceOf,

@@ -77,20 +77,12 @@ function hostValues(of: CopyCase, patched: Patched, map: MapName, key: string): 
       .map((version) => own(mapOf(version, map), virtualKey ?? key));
     return theirs === undefined ? [forward, ...raw, ...events.map((event) => event.value)] : [theirs, forward, ...raw];
   }
-  const isBlocked = (value: Value): boolean =>
-    value !== undefined && !reversed(value, map, key, virtualKey ?? key, claim.around, history).ok;
-  if (
-    way === 'both' &&
-    theirs !== undefined &&
-    theirs !== forward &&
-    isBlocked(theirs) &&
-    !goesNeverBack(virtualKey ?? key)
-  ) {
-    const tenant = history.keyEvents('virtual', objectKey(of.virtual), map, virtualKey ?? key);
-    if (tenant.length === 0 && pair.isSteady && settings.flowsBack) return [theirs];
-    return [forward, theirs];
-  }
-  return [forward];
+  if (way !== 'both' || theirs === undefined || theirs === forward || goesNeverBack(virtualKey ?? key))
+    return [forward];
+  const answer = reversed(theirs, map, key, virtualKey ?? key, claim.around, history);
+  if (answer.ok) return answer.isUnsure === true ? [forward, theirs] : [forward];
+  const tenant = history.keyEvents('virtual', objectKey(of.virtual), map, virtualKey ?? key);
+  return tenant.length === 0 && pair.isSteady && settings.flowsBack ? [theirs] : [forward, theirs];
 }
 
 function mapExpected(of: CopyCase, patched: Patched, map: MapName): { readonly [key: string]: string } {

@@ -3,10 +3,8 @@
 
 import type { History } from './words/history.ts';
 import { annotationsOf, canonical, type JsonMap, labelsOf, own } from './words/json.ts';
-import { IMPORTED_FROM } from './words/marks.ts';
+import { IMPORTABLE, IMPORTED_FROM } from './words/marks.ts';
 import type { PlainObject } from './words/types.ts';
-
-export const IMPORTABLE = 'hostward.dev/importable';
 
 export const payloadOf = (object: object): string => {
   const { apiVersion: _a, kind: _k, metadata: _m, ...payload } = object as JsonMap;

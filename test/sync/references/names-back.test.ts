@@ -1,6 +1,7 @@
 // A name that the host writes into a reference comes back as the tenant knows it, or not at all, before a restart and after it.
 import { afterEach, describe, expect, it } from 'vitest';
 import type { PatchEntry } from '../../../src/config/settings/settings.ts';
+import { referenceKinds } from '../../../src/config/settings/table/patch-rules.ts';
 import { generatedName, hostName } from '../../../src/object/meta/names.ts';
 import { edit } from '../fake-sync.ts';
 import { entry } from '../patch/fake-patch.ts';
@@ -127,10 +128,51 @@ describe.each(times)('written on the host %s', (_, act) => {
     expect([tenants(), hosts()]).toEqual([{ k: 'my-pod' }, { k: generated('my-pod') }]);
   });
 
-  it('a plain name is one that the tenant may use, as before', async () => {
+  describe.each(['generated', 'vcluster'] as const)('with naming: %s, a plain name stays on the host', (naming) => {
+    it.each(
+      referenceKinds.flatMap((kind): [string, string, string][] => [
+        [kind, 'of an object of the host', 'hosts-own'],
+        [kind, 'of no object', 'nobody'],
+        [kind, 'that the tenant uses for an object of its own', 'db'],
+      ]),
+    )('where it should be that of a %s: one %s', async (kind, _whose, written) => {
+      await start([to(kind)], naming);
+      for (const resource of ['secrets', 'configmaps', 'services'])
+        world.host.put(resource, { metadata: { name: 'hosts-own', namespace: 'vcluster-vc' } });
+      await world.quiet();
+      const before = hosts();
+      await act({ k: written });
+      expect([tenants(), hosts(), failures()]).toEqual([{ k: 'first' }, { k: written }, ['BackflowFailed']]);
+      await world.restart();
+      expect([tenants(), hosts()]).toEqual([{ k: 'first' }, { k: written }]);
+      await world.change(() => write(before));
+      expect([tenants(), hosts(), world.sync.ledger.backflowFailures.size]).toEqual([{ k: 'first' }, before, 0]);
+    });
+  });
+
+  it('the label that makes an object importable stands in the message about a plain name', async () => {
     await start([to('Secret')], 'generated');
-    await act({ k: 'plain' });
-    expect([tenants(), hosts(), failures()]).toEqual([{ k: 'plain' }, { k: generated('plain') }, []]);
+    await act({ k: 'hosts-own' });
+    const said = world.virtual.list('events').map((event) => String(event['message']));
+    expect(said.join()).toContain('a Secret of the host needs the label hostward.dev/importable: "true"');
+  });
+
+  it.each(['Secret', 'ConfigMap'])('the name of a %s comes back as soon as it may be imported', async (kind) => {
+    await start([to(kind)], 'generated');
+    await act({ k: 'late' });
+    expect([tenants(), hosts()]).toEqual([{ k: 'first' }, { k: 'late' }]);
+    await world.change(() => world.host.put(kind === 'Secret' ? 'secrets' : 'configmaps', hostSecret('late')));
+    expect([tenants(), hosts()]).toEqual([{ k: 'late' }, { k: 'late' }]);
+    expect(world.sync.ledger.backflowFailures.size).toBe(0);
+  });
+
+  it('the name of an import comes back as soon as the tenant has no object of this name any more', async () => {
+    await start([to('Secret')], 'generated');
+    world.host.put('secrets', hostSecret('db'));
+    await act({ k: 'db' });
+    expect([tenants(), hosts()]).toEqual([{ k: 'first' }, { k: 'db' }]);
+    await world.change(() => world.virtual.remove('secrets', 'default', 'db'));
+    expect([tenants(), hosts()]).toEqual([{ k: 'db' }, { k: 'db' }]);
   });
 
   it('the name of an import is the same on both sides, whatever its form', async () => {

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { referenceKinds } from '../../../src/config/settings/table/patch-rules.ts';
-import { hasGivenForm } from '../../../src/object/meta/names.ts';
 import { type Key, keyOf } from '../../../src/object/meta/object.ts';
 import { createPlacement } from '../../../src/sync/plan/placement.ts';
 import { type KnownObjects, type Naming, ReferenceNames } from '../../../src/sync/references/reference-names.ts';
@@ -54,8 +53,6 @@ it('a host name comes back as the object that it was made from, whatever else ex
         const { namespace } = virtual;
         const back = () =>
           names.toVirtual({ kind: how.kind, host, namespace, mayBeElsewhere: how.mayBeElsewhere }, how.placement);
-        // What nobody is known to have is never taken for a plain name.
-        if (back().kind === 'plain') expect(hasGivenForm(host.name)).toBe(false);
         for (const one of others) known.all.add(keyOf(one.namespace, one.name));
         known.all.add(keyOf(namespace, virtual.name));
         const twins = [...known.all].filter((key) => {

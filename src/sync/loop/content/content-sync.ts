@@ -42,6 +42,8 @@ export interface ContentSyncOptions
   doubtOwner: () => void;
   /** Another object has the name now, or no object has it: every referrer must look again. */
   standingChanged: (key: Key) => void;
+  /** A host object of this name may be imported now: where the host has written the name, it may go back. */
+  wakeHeldBack: (name: string) => void;
   refused: (key: Key, outcome: { reason: string; message: string }) => void;
 }
 
@@ -159,6 +161,7 @@ export class ContentSync {
         changed: ({ key, kind, origin }) => {
           this.#list.noteChange(key, { isAbsentFromList: kind === 'removed' && origin === 'list' });
           this.world.noteVirtual(key);
+          if (kind === 'removed') this.#options.wakeHeldBack(splitKey(key).name);
           this.#look(key);
         },
         listed: ({ isFirst }) => {
@@ -180,7 +183,8 @@ export class ContentSync {
 
   #importableChanged(hostKey: Key): void {
     const { name } = splitKey(hostKey);
-    const { registry } = this.#options;
+    const { registry, wakeHeldBack } = this.#options;
+    wakeHeldBack(name);
     for (const key of new Set([...registry.keysOf(this.world.kind.kind), ...this.world.marked])) {
       if (splitKey(key).name !== name) continue;
       this.#gone.delete(key);

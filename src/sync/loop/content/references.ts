@@ -171,22 +171,16 @@ export class References {
       isExported: () => this.#settings.exported.has(kind.kind) && this.#settings.naming === 'generated',
     });
     return new ContentSync({
+      ...ports,
       world,
       registry: this.registry,
       queue,
       ledger: ports.ledger.page(kind.kind),
-      virtualWriter: ports.virtualWriter,
-      hostWriter: ports.hostWriter,
       clock,
       random,
       log,
       metrics,
       series: this.#series,
-      mayWrite: () => ports.mayWrite(),
-      isDryRun: ports.isDryRun,
-      owner: () => ports.owner(),
-      doubtOwner: () => ports.doubtOwner(),
-      isListInDoubt: () => ports.isListInDoubt(),
       isMentioned: (text) => this.#isMentioned(text),
       standingChanged: (key) => this.#standingChanged(world.referenceOf(key)),
       refused: (key, note) => {

@@ -6,6 +6,7 @@ import type { CompiledPath, JsonMap, Matches } from '../../../expression/path/pa
 import { inQuotes } from '../../../object/text/in-quotes.ts';
 import { isRecord, shapeOf } from '../../../object/text/json.ts';
 import { shownKey } from '../../plan/excerpt.ts';
+import { importableLabel } from '../../plan/keys/reserved-keys.ts';
 import type { Renamed } from '../../plan/kind.ts';
 import type { HostPlace, Placement } from '../../plan/placement.ts';
 import {
@@ -187,7 +188,7 @@ export interface Lost extends Wrong {
   isEarly?: boolean;
 }
 
-/** Writes virtual names over host ones, in cells that the host has changed. A plain name stays as it is. */
+/** Writes virtual names over host ones, in cells that the host has changed. */
 export function referencesBack(
   compiled: CompiledReference,
   matches: Matches,
@@ -228,16 +229,13 @@ function nameBack(cell: Cell, spelled: Spelled, options: BackReferences & { nami
   const cells = beside === undefined ? [cell] : [cell, beside];
   if (turned.kind === 'lost') {
     const where = isSpaceChanged ? '' : ` in namespace "${shownKey(namespace)}"`;
-    const message = `wanted the host name of a ${kind}${where}, found a name of that form that belongs to no ${kind} known there`;
+    const wayOut = keptKinds.includes(kind) ? `; a ${kind} of the host needs the label ${importableLabel}: "true"` : '';
+    const message = `wanted the host name of a ${kind}${where}, found a name that belongs to no ${kind} known there${wayOut}`;
     return { kind: 'lost', cells, message, isEarly: turned.isEarly };
   }
-  // The host namespace means the object's own namespace, and must not appear in the virtual cluster.
-  if (turned.kind === 'plain' && isSpaceChanged && place.namespace !== host.namespace)
-    return { kind: 'lost', cells, message: 'wanted a host namespace of the virtual cluster, found another one' };
-  const meant = turned.kind === 'known' ? turned.place : { namespace, name: name.text };
   const writes: { cell: Cell; text: string }[] = [];
-  if (isSpaceChanged) writes.push({ cell: beside as Cell, text: meant.namespace });
-  if (name.isChanged) writes.push({ cell, text: meant.name });
+  if (isSpaceChanged) writes.push({ cell: beside as Cell, text: turned.place.namespace });
+  if (name.isChanged) writes.push({ cell, text: turned.place.name });
   return { kind: 'ok', writes };
 }
 

@@ -9,6 +9,7 @@ import type { Json, PlainKind } from '../words/types.ts';
 import { type Answer, ask, isGone } from './expression.ts';
 import { segmentsOf } from './patch-path.ts';
 import { contextOf, type Surroundings } from './patches.ts';
+import { isImport } from './reference.ts';
 import { isLabelValue } from './valid.ts';
 
 /** How an entry reaches a key: by its own name, by a wildcard, or as part of a whole map or object. */
@@ -61,9 +62,10 @@ export function waysOf(settings: Settings, kind: SyncedKind, map: MapName, hostK
 
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
 
-const OUR_FORM = /^v[0-9a-z]{13}$/u;
-
-/** The virtual name behind a name that a reference wrote; a name of our form that nobody has is a failure. */
+/**
+ * The virtual name behind a name that a reference wrote. Any other name is a failure, except that of an import, which is the same on
+ * both sides: as the tenant's, the name would go to the host as another one, behind which nothing is.
+ */
 function nameBack(value: string, entry: PatchEntry, around: Surroundings, history: History): Answer {
   const kind = (entry.reference?.kind ?? 'Secret') as PlainKind;
   const { naming } = around.settings;
@@ -78,7 +80,8 @@ function nameBack(value: string, entry: PatchEntry, around: Surroundings, histor
       generatedName(name, namespace, naming.virtualCluster) === value || naming.place(namespace, name)?.name === value,
   );
   if (found !== undefined) return { ok: true, value: found };
-  return OUR_FORM.test(value) ? { ok: false } : { ok: true, value };
+  const imported = isImport({ kind, namespace, name: value }, naming, history);
+  return imported === 'no' ? { ok: false } : { ok: true, value, ...(imported === 'perhaps' && { isUnsure: true }) };
 }
 
 /** What a value that people wrote on the host becomes on the virtual side; not ok: it cannot go back. */
@@ -92,11 +95,13 @@ export function reversed(
 ): Answer {
   const kind = around.virtual.kind as SyncedKind;
   let value: Json = hostValue;
+  let isUnsure = false;
   for (const { entry, reach } of waysOf(around.settings, kind, map, hostKey).reverses) {
     if (entry.reference !== undefined) {
       const answer = nameBack(String(value), entry, around, history);
       if (!answer.ok) return answer;
       value = answer.value ?? null;
+      isUnsure ||= answer.isUnsure === true;
       continue;
     }
     const answer = reverseOnce(entry, reach, value, map, hostKey, virtualKey, around);
@@ -105,7 +110,8 @@ export function reversed(
     if (isGone(value)) return { ok: true, value: undefined };
   }
   if (typeof value !== 'string') return { ok: false };
-  return map === 'labels' && !isLabelValue(value) ? { ok: false } : { ok: true, value };
+  if (map === 'labels' && !isLabelValue(value)) return { ok: false };
+  return { ok: true, value, ...(isUnsure && { isUnsure }) };
 }
 
 function reverseOnce(

@@ -12,7 +12,9 @@ export interface Asking {
   readonly naming: Naming;
 }
 
-export type Answer = { readonly ok: true; readonly value: Json | undefined } | { readonly ok: false };
+export type Answer =
+  /** `isUnsure`: it depends on the moment whether there is this answer or none. */
+  { readonly ok: true; readonly value: Json | undefined; readonly isUnsure?: true } | { readonly ok: false };
 
 const TIMEOUT_MS = 1000;
 

@@ -1,9 +1,11 @@
 // References and labels patches (DESIGN 4.12 and 4.13): how the value at a path names another object, or selects objects.
 
-import { copyOf, isMap, type JsonMap } from '../words/json.ts';
-import { markerLabels } from '../words/marks.ts';
+import type { History } from '../words/history.ts';
+import { annotationsOf, copyOf, isMap, type JsonMap, keyOf, labelsOf, own } from '../words/json.ts';
+import { IMPORTABLE, IMPORTED_FROM, markerLabels } from '../words/marks.ts';
+import type { Naming } from '../words/names.ts';
 import type { PatchEntry, Reference } from '../words/settings.ts';
-import type { Json } from '../words/types.ts';
+import type { Json, PlainObject } from '../words/types.ts';
 import type { Answer } from './expression.ts';
 import { matchesOf, segmentsOf } from './patch-path.ts';
 import type { Surroundings } from './patches.ts';
@@ -13,6 +15,24 @@ export interface Named {
   readonly namespace: string;
   readonly name: string;
 }
+
+/**
+ * Whether a host object with this name is one that a reference brings to the tenant (DESIGN 4.12). `perhaps`: it was one for a while, or
+ * the tenant has had an object of its own since.
+ */
+export function isImport({ kind, namespace, name }: Named, naming: Naming, history: History): 'yes' | 'perhaps' | 'no' {
+  if (kind !== 'Secret' && kind !== 'ConfigMap') return 'no';
+  const place = naming.place(namespace, name);
+  const hostKey = keyOf(kind, (naming.isMapped ? place?.namespace : undefined) ?? naming.hostNamespace, name);
+  if (!history.versions('host', hostKey).some(isImportable)) return 'no';
+  const host = history.last('host', hostKey);
+  const theirs = history.last('virtual', keyOf(kind, namespace, name));
+  const isTheirs = theirs !== undefined && own(annotationsOf(theirs), IMPORTED_FROM) !== host?.metadata.uid;
+  return host !== undefined && isImportable(host) && !isTheirs ? 'yes' : 'perhaps';
+}
+
+const isImportable = (host: PlainObject): boolean =>
+  own(labelsOf(host), IMPORTABLE) === 'true' && host.metadata.deletionTimestamp === undefined;
 
 function textAt(value: unknown, path: string | undefined): string | undefined {
   if (path === undefined) return undefined;

@@ -7,6 +7,7 @@ import { isReserved } from '../words/names.ts';
 import { type SyncedKind, settingsOf } from '../words/settings.ts';
 import type { PlainObject } from '../words/types.ts';
 import { patchesOn, reversed, type Way, waysOf } from './back.ts';
+import type { Answer } from './expression.ts';
 import type { Surroundings } from './patches.ts';
 
 export type Value = string | undefined;
@@ -69,10 +70,15 @@ export function virtualValues(pair: Pair, map: MapName, virtualKey: string, host
   if (!canGoBack(pair, map, virtualKey) && history.isOneConfiguration) return [theirs];
   if (way === 'forward' && history.isOneConfiguration) return [theirs];
   const events = history.keyEvents('host', pair.hostKey, map, hostMapKey);
+  const answerTo = (value: string): Answer => reversed(value, map, hostMapKey, virtualKey, around, history);
   const back = (value: Value): Value | false => {
     if (value === undefined) return undefined;
-    const answer = reversed(value, map, hostMapKey, virtualKey, around, history);
+    const answer = answerTo(value);
     return answer.ok ? (answer.value as Value) : false;
+  };
+  const isSure = (value: Value): boolean => {
+    const answer = value === undefined ? undefined : answerTo(value);
+    return !(answer?.ok === true && answer.isUnsure === true);
   };
   const allowed = (list: readonly (Value | false)[]): Value[] => list.filter((one): one is Value => one !== false);
   if (way === 'back') return hostOwned(pair, map, hostMapKey, theirs, back);
@@ -85,8 +91,8 @@ export function virtualValues(pair: Pair, map: MapName, virtualKey: string, host
   const lastBack = back(last.value);
   const hadTenant = [start, ...tenant.slice(0, -1).map((event) => event.value)];
   if (tenant.length === 0 && mustGoBack(pair, last) && !mayMeetHalf(pair, events)) {
-    if (lastBack !== false) return [lastBack];
-    return unique([theirs, ...allowed(events.slice(0, -1).map((event) => back(event.value)))]);
+    if (lastBack !== false && isSure(last.value)) return [lastBack];
+    return unique([theirs, ...allowed(events.map((event) => back(event.value)))]);
   }
   if (theirs !== start && wereFoundTogether(pair, [...events, ...tenant])) return [theirs];
   const isTenantLast = lastTenant !== undefined && events.every((event) => event.atMs < lastTenant.atMs);

@@ -9,6 +9,7 @@ export const MANAGED_ANNOTATIONS = 'vcluster.loft.sh/managed-annotations';
 export const BASE = 'hostward.dev/base';
 export const INSTANCE = 'hostward.dev/instance';
 export const SLICE_MANAGER = 'hostward.dev/managed-by';
+export const IMPORTABLE = 'hostward.dev/importable';
 export const IMPORTED_FROM = `hostward.dev/imported-from`;
 export const SKIP = 'vcluster.loft.sh/skip-backsync';
 export const SERVICE_NAME = 'kubernetes.io/service-name';

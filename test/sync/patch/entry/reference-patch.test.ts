@@ -199,11 +199,14 @@ describe('references in both directions', () => {
     expect(w.virtual.writes).toHaveLength(1);
   });
 
-  it('a host name that was never given stays as it is', async () => {
+  it('a host name that was never given stays on the host, and the tenant keeps its own', async () => {
     const w = await start({ patches: [inK] }, (one) => putPair(one, 'web', '10.0.0.1', { annotations: { k: 'db' } }));
     await editHost(w, { k: 'plain' });
-    expect(virtual(w)).toEqual({ k: 'plain' });
-    expect(own(w.copy('web'))).toEqual({ k: nameOf('plain') });
+    expect([virtual(w), own(w.copy('web')), w.eventReasons()]).toEqual([
+      { k: 'db' },
+      { k: 'plain' },
+      ['BackflowFailed'],
+    ]);
   });
 
   it('a name with its namespace beside it: both go out, and both come back', async () => {
