@@ -166,6 +166,21 @@ describe.each(times)('written on the host %s', (_, act) => {
     expect(world.sync.ledger.backflowFailures.size).toBe(0);
   });
 
+  it('the name of a Secret comes back that may be imported in the middle of the pass', async () => {
+    await start([to('Secret')], 'generated');
+    for (let turns = 0; turns < 40; turns++) {
+      const name = `late-${turns}`;
+      const acting = act({ k: name });
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+      world.host.put('secrets', hostSecret(name));
+      await acting;
+      await world.quiet();
+      expect([tenants(), hosts()]).toEqual([{ k: name }, { k: name }]);
+      // Back-flow is slowed down where both sides keep changing one key.
+      await world.clock.advance(61_000);
+    }
+  });
+
   it('the name of an import comes back as soon as the tenant has no object of this name any more', async () => {
     await start([to('Secret')], 'generated');
     world.host.put('secrets', hostSecret('db'));
