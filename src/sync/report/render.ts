@@ -100,7 +100,7 @@ function renderOne(
     result.notices.push({
       key,
       reason: 'NameCollision',
-      message: `its host name "${place.name}" belongs to "${winner}", which had it first`,
+      message: `its host name "${place.name}" belongs to "${winner}", which is older, or comes first by its name`,
       isRefusal: true,
     });
     return;

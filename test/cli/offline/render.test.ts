@@ -110,7 +110,7 @@ describe('hostward render', () => {
     expect(code).toBe(1);
     expect(JSON.parse(out).metadata.annotations['vcluster.loft.sh/object-namespace']).toBe('d-x-d');
     expect(err).toBe(
-      'Endpoints "d/api-x-d" has no copy on the host: its host name "api-x-d-x-d-x-vc" belongs to "d-x-d/api", which had it first\n',
+      'Endpoints "d/api-x-d" has no copy on the host: its host name "api-x-d-x-d-x-vc" belongs to "d-x-d/api", which is older, or comes first by its name\n',
     );
   });
 

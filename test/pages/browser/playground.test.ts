@@ -114,6 +114,10 @@ describe.skipIf(found.program === undefined)('the playground in Chromium', () =>
     expect(page.url()).toBe(`${origin}/playground`);
     await page.reload();
     await added(page, '100.64.0.1').waitFor();
+    // A stranger's link does not take the tab its token.
+    await page.goto(`${origin}/playground#token=of-a-stranger`);
+    await page.reload();
+    await added(page, '100.64.0.1').waitFor();
     const other = await open('');
     await other.getByLabel('Token').fill('wrong');
     await other.keyboard.press('Enter');

@@ -5,6 +5,8 @@ import { type PlaygroundCase, textNames } from '../../playground-api.ts';
 export type Shown = { kind: 'case'; link: string } | { kind: 'example'; name: string } | { kind: 'nothing' };
 
 const tokenKey = 'hostward-playground-token';
+/** What the tab had before an address gave it another token, which anybody's link can do. */
+const formerTokenKey = 'hostward-playground-former-token';
 /** A person's own texts, and those that a link or an example took the place of. */
 const keys = { own: 'hostward-playground-texts', aside: 'hostward-playground-aside' } as const;
 
@@ -12,11 +14,20 @@ export function takeToken(): string {
   const said = parameters();
   const token = said.get('token');
   if (token === null) return sessionStorage.getItem(tokenKey) ?? '';
+  const before = sessionStorage.getItem(tokenKey);
+  if (before !== null && before !== token) sessionStorage.setItem(formerTokenKey, before);
   keepToken(token);
   said.delete('token');
   const rest = said.toString();
   history.replaceState(null, '', rest === '' ? location.pathname : `#${rest}`);
   return token;
+}
+
+/** Once, after the token of the address was refused. */
+export function formerToken(): string | undefined {
+  const token = sessionStorage.getItem(formerTokenKey);
+  sessionStorage.removeItem(formerTokenKey);
+  return token ?? undefined;
 }
 
 export function keepToken(token: string): void {

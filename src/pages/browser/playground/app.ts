@@ -4,7 +4,7 @@ import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Mark, PlaygroundCase, RenderAnswer, TestAnswer, TextName } from '../../playground-api.ts';
 import { linkOf } from '../../playground-link.ts';
-import { keepToken, show, takeToken } from './address.ts';
+import { formerToken, keepToken, show, takeToken } from './address.ts';
 import { ask } from './ask.ts';
 import { Editor } from './editor.ts';
 import { html } from './html.ts';
@@ -64,12 +64,16 @@ export function App({ token: given, styleNonce, tokenPlace, examples }: AppProps
       setFault(words);
       setStale(words !== '');
     },
-    onNoToken: () => {
-      setFault('');
-      setNeedsToken(true);
-    },
+    onNoToken: () => refused(),
   });
 
+  const refused = () => {
+    setFault('');
+    const former = formerToken();
+    if (former === undefined) return setNeedsToken(true);
+    keepToken(former);
+    setToken(former);
+  };
   const openTab = (next: Tab) => {
     setTab(next);
     if (next === 'back' && texts.hostEdited === '') hand.replace('hostEdited', last?.forward?.output ?? '');
@@ -92,7 +96,7 @@ export function App({ token: given, styleNonce, tokenPlace, examples }: AppProps
   };
   const download = async () => {
     const asked = await ask<TestAnswer>('test', { files: filesOf(texts, answer), update: true }, token);
-    if (asked.kind === 'noToken') return setNeedsToken(true);
+    if (asked.kind === 'noToken') return refused();
     if (asked.kind === 'fault') return setFault(sentence(asked.sentence));
     const [problem] = asked.answer.problems;
     // The test names places in the files of the folder, which nobody has seen yet; the marks name those in the editors.

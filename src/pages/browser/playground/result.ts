@@ -86,6 +86,8 @@ function Patch({ reports, roundTrip }: { reports: readonly PatchReport[]; roundT
   const changed = matches.filter(isChanged).length;
   const count = reports.reduce((sum, report) => sum + report.matches.length + report.more, 0);
   const tookMs = reports.reduce((sum, report) => sum + report.tookMs, 0);
+  // The two lists count for themselves.
+  const ofSlices = list.includes('endpointSlices') ? ' of EndpointSlices' : '';
   const places = count === 1 ? '1 place' : `${count} places`;
   const said =
     count === 0
@@ -94,7 +96,7 @@ function Patch({ reports, roundTrip }: { reports: readonly PatchReport[]; roundT
   return html`
     <li class=${failed > 0 ? 'failed' : ''}>
       <details>
-        <summary>Patch ${patch}: <code>${path === '' ? 'the whole object' : path}</code> <span class="quiet">${said}</span></summary>
+        <summary>Patch ${patch}${ofSlices}: <code>${path === '' ? 'the whole object' : path}</code> <span class="quiet">${said}</span></summary>
         <p class="quiet">${list}[${patch}]</p>
         ${reports.map(
           ({ object, matches: inObject, notTried, whyNone, more }) => html`
