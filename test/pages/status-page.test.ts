@@ -66,6 +66,7 @@ describe('what needs a person', () => {
     expect(items.map(({ about, reason }) => `${about} ${reason}`)).toEqual([
       'host cluster unreachable',
       'host cluster NotTaken',
+      'events Forbidden',
       'permissions MissingVerbs',
       'configuration ConfigurationInvalid',
       'configuration ConfigurationNotTakenOver',

@@ -24,6 +24,7 @@ const sections: readonly { id: string; title: string; fields: readonly string[] 
       'owner',
       'deletesWithheld',
       'listsInDoubt',
+      'eventsForbidden',
       'troubleByState',
       'trouble',
       'contested',

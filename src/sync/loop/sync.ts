@@ -282,6 +282,11 @@ export class Sync {
     if (uid !== undefined) this.#tell({ key, uid, type: 'Warning', ...note });
   }
 
+  /** Why tenants are told of no refusal. */
+  get eventsForbidden(): string | undefined {
+    return this.#events.forbidden;
+  }
+
   #tell(note: EventNote): void {
     if (!this.options.isDryRun) this.#events.record(note);
   }

@@ -1,6 +1,8 @@
-// One row of what needs a person: what it is about, its reason, and the remedy. In: a trouble of the status. Out: the row. Pure.
+// One row of what needs a person: what it is about, its reason, and the remedy. Rights that are missing become rows here. In: a trouble of
+// the status. Out: the row. Pure.
+import { textsIn } from '../../object/text/json.ts';
 import { type RemediedTrouble, type Remedy, remedyOf } from './remedies.ts';
-import { isFacts, type StatusJson } from './words.ts';
+import { isFacts, type StatusJson, say } from './words.ts';
 
 export interface AttentionItem {
   /** The same for all that one person mends in one way. */
@@ -57,4 +59,38 @@ export function item(
 /** The members of a list that are objects. */
 export function rowsOf(value: unknown): StatusJson[] {
   return Array.isArray(value) ? value.filter(isFacts) : [];
+}
+
+export function rightsItems(asked: AskedStatus): AttentionItem[] {
+  const { status } = asked;
+  const unread = rowsOf(status['missingRights']).map(({ cluster, window, message, seconds }) =>
+    troubleItem(
+      asked,
+      say(window),
+      { reason: 'Forbidden', message: say(message), cluster: say(cluster) },
+      Number(seconds),
+    ),
+  );
+  // The kinds write events with the same right.
+  const [forbidden] = [status, ...Object.values(status).filter(isFacts)].flatMap(({ eventsForbidden }) =>
+    eventsForbidden === undefined ? [] : say(eventsForbidden),
+  );
+  const untold =
+    forbidden === undefined
+      ? []
+      : [
+          troubleItem(asked, 'events', {
+            reason: 'Forbidden',
+            message: `tenants hear of no refusal: ${forbidden}`,
+            cluster: 'virtual',
+          }),
+        ];
+  const unsynced = Object.values(status).flatMap((block) => (isFacts(block) ? textsIn(block['missingVerbs']) : []));
+  const all = [
+    ...unread,
+    ...untold,
+    ...unsynced.map((message) => troubleItem(asked, 'permissions', { reason: 'MissingVerbs', message })),
+  ];
+  // One command grants all that one side lacks.
+  return all.map((one) => ({ ...one, group: `rights ${one.command}` }));
 }

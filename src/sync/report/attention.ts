@@ -3,7 +3,7 @@
 import { counted } from '../../object/text/in-words.ts';
 import { textsIn } from '../../object/text/json.ts';
 import { shellWord } from '../../safe-text.ts';
-import { type AskedStatus, type AttentionItem, item, rowsOf, troubleItem } from './attention-item.ts';
+import { type AskedStatus, type AttentionItem, item, rightsItems, rowsOf, troubleItem } from './attention-item.ts';
 import { configuredCommand, startedAs, statusCommand } from './own-commands.ts';
 import { needsPerson } from './remedies.ts';
 import { isFacts, type StatusJson, say } from './words.ts';
@@ -162,25 +162,6 @@ function partsIn({ status: { verdict } }: AskedStatus, state: string): string[] 
   if (!isFacts(verdict) || verdict['state'] !== state) return [];
   const parts = rowsOf(verdict['parts']).map(({ part }) => say(part));
   return parts.length > 0 ? parts : [say(verdict['sentence'])];
-}
-
-function rightsItems(asked: AskedStatus): AttentionItem[] {
-  const { status } = asked;
-  const unread = rowsOf(status['missingRights']).map(({ cluster, window, message, seconds }) =>
-    troubleItem(
-      asked,
-      say(window),
-      { reason: 'Forbidden', message: say(message), cluster: say(cluster) },
-      Number(seconds),
-    ),
-  );
-  const unsynced = Object.values(status).flatMap((block) => (isFacts(block) ? textsIn(block['missingVerbs']) : []));
-  const all = [
-    ...unread,
-    ...unsynced.map((message) => troubleItem(asked, 'permissions', { reason: 'MissingVerbs', message })),
-  ];
-  // One command grants all that one side lacks.
-  return all.map((one) => ({ ...one, group: `rights ${one.command}` }));
 }
 
 /** The status itself and its block for each further kind. */

@@ -26,6 +26,8 @@ export interface SyncStatus extends ProvenCount {
   owner: string;
   deletesWithheld: number;
   listsInDoubt?: readonly ListDoubt[];
+  /** Why tenants hear of no refusal, as the virtual API server says it. */
+  eventsForbidden?: string;
   /** State → number of objects in it, complete also where the list of them is cut. */
   troubleByState?: Record<string, number>;
   /** `hostObject` is the place of the copy. */
@@ -61,6 +63,7 @@ export function syncStatus(sync: Sync): SyncStatus {
           : `Service "${owner.name}"`,
     deletesWithheld: sync.massDelete.guard.size,
     ...(sync.massDelete.doubts.length > 0 && { listsInDoubt: sync.massDelete.doubts }),
+    ...(sync.eventsForbidden !== undefined && { eventsForbidden: sync.eventsForbidden }),
     ...(inTrouble.size > 0 && { troubleByState: Object.fromEntries(inTrouble) }),
     trouble: troubles(sync, { now, inTrouble }),
     contested: (isRelieved(sync) ? [] : sync.contest.contested()).map(({ key, manager, sinceMs }) => ({

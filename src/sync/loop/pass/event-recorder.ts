@@ -20,6 +20,8 @@ export interface EventNote {
 }
 
 export interface EventRecorder {
+  /** Why events may not be written, as the API server says it; undefined while they may, or nobody has tried. */
+  readonly forbidden: string | undefined;
   record(note: EventNote): void;
   /** The problem is solved, so the next problem of this object is a new event. */
   forget(key: Key): void;
@@ -61,12 +63,15 @@ class Recorder implements EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #sent = new Map<string, SentEvent>();
   readonly #bucket: TokenBucket;
-  /** The log has a line about it, and needs no second one. */
-  #isForbidden = false;
+  #forbidden: string | undefined;
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
     this.#bucket = new TokenBucket(rate, options.clock.now());
+  }
+
+  get forbidden(): string | undefined {
+    return this.#forbidden;
   }
 
   record(note: EventNote): void {
@@ -119,13 +124,13 @@ class Recorder implements EventRecorder {
 
   /** Nobody else would say so: what the tenant is not told is no failure of the object. */
   #tellRight(answer: Answer): void {
-    const isForbidden = answer.kind === 'forbidden' && !answer.namespaceTerminating;
-    if (isForbidden && !this.#isForbidden)
+    const forbidden = answer.kind === 'forbidden' && !answer.namespaceTerminating ? answer.message : undefined;
+    if (forbidden !== undefined && this.#forbidden === undefined)
       this.#options.log.warn(
-        { component: 'sync', why: answer.message, fix: 'hostward doctor --rights virtual' },
+        { component: 'sync', why: forbidden, fix: 'hostward doctor --rights virtual' },
         'events may not be written in the virtual cluster, so tenants are told of no refusal',
       );
-    if (isForbidden || answer.kind === 'ok') this.#isForbidden = isForbidden;
+    if (forbidden !== undefined || answer.kind === 'ok') this.#forbidden = forbidden;
   }
 
   #newName({ key, uid, reason }: EventNote, time: string): string {
