@@ -99,7 +99,7 @@ describe('the short form of `hostward status`', () => {
   });
 
   it('says how many more things need a person, and how to see them', () => {
-    const lines = shortText({ ...failing, trouble }, 80).split('\n');
+    const lines = shortText({ ...failing, eventsForbidden: undefined, trouble }, 80).split('\n');
     expect(lines.join(' ')).toMatch(/! \d+ objects \(NotOwned\).*… and \d+ more: .*EndingSoon/);
     expect(lines).toContain('npx hostward status --all tells the rest');
   });

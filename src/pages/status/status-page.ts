@@ -57,16 +57,17 @@ export function statusMain(
   const rest = Object.fromEntries(Object.entries(status).filter(([name]) => !known.has(name)));
   const groups = attentionGroups(status, address);
   return html`<h1>Status</h1>
-${isFacts(verdict) && verdictHtml(verdict)}
+${isFacts(verdict) && verdictHtml(verdict, status['uptimeSeconds'])}
 <section id="attention" aria-labelledby="attention-title">${attentionHtml(groups, isStandby(status))}</section>
 <section id="hour" aria-label="The last hour">${hourHtml(status, hour, asOf)}</section>
 ${sections.map(({ id, title, fields }) => section(id, title, picked(status, fields)))}${section('daemon', 'Daemon', rest, { texts: toldIn(groups), id: 'attention' })}`;
 }
 
-function verdictHtml({ isWell, sentence, since, parts, ...more }: StatusJson): Html {
+/** A daemon knows nothing of what was before its start, so a time that is no older than the daemon says little. */
+function verdictHtml({ isWell, sentence, since, parts, ...more }: StatusJson, uptimeSeconds: unknown): Html {
   return html`<div id="verdict" class="verdict ${isWell === false ? 'bad' : 'good'}" role="status">
 <p><strong>${isWell === false ? 'Not well' : 'Well'}:</strong> ${Array.isArray(parts) ? datedParts({ parts }).join('; ') : say(sentence)}</p>
-<p class="quiet">${since !== undefined && html`since <time datetime="${say(since)}">${say(since)}</time>; `}is well: ${say(isWell)}${Object.entries(more).map(([name, value]) => html`; ${name}: ${say(value)}`)}</p></div>`;
+<p class="quiet">${since !== undefined && html`since <time datetime="${say(since)}">${say(since)}</time>; `}is well: ${say(isWell)}${Object.entries(more).map(([name, value]) => html`; ${name}: ${say(value)}`)}${uptimeSeconds !== undefined && html`; the daemon runs for ${say(uptimeSeconds)} s`}</p></div>`;
 }
 
 function attentionHtml(groups: readonly AttentionGroup[], isStandby: boolean): Html {
