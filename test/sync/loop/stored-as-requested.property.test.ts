@@ -353,7 +353,7 @@ function change(draft: KubeObject, one: Extract<Act, { do: 'address' | 'text' }>
 }
 
 /** CI plays a hundred. */
-const runs = Number(process.env['HOSTWARD_STORED_RUNS'] ?? 40);
+const runs = Number(process.env['HOSTWARD_STORED_RUNS'] ?? 25);
 
 describe('a pass that ends because the host has stored the request', () => {
   it('writes and reports the same as a pass that looks again', async () => {

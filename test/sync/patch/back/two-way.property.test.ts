@@ -193,7 +193,7 @@ async function play({ pair, shape, isSplit, all, isCalm }: Play): Promise<void> 
 }
 
 /** CI plays 25 of each pair. */
-const runs = Number(process.env['HOSTWARD_TWO_WAY_RUNS'] ?? 10);
+const runs = Number(process.env['HOSTWARD_TWO_WAY_RUNS'] ?? 6);
 
 describe('two-way patches', () => {
   it.each(pairs.flatMap((pair) => shapes.map((shape) => [pair.name, shape.name, pair, shape] as const)))(
