@@ -225,6 +225,7 @@ it('kubernetes store: a removal has its own revision, even if the record was mad
   class SlowHost extends HostSecrets {
     override async remove(...of: Parameters<HostSecrets['remove']>) {
       const removed = await super.remove(...of);
+      await other.write('/between', { expect: 0, value: 'x' });
       await other.write('/a', { expect: 0, value: 'anew' });
       while ((await store.get('/a')).record?.value !== 'anew') await new Promise((resolve) => setImmediate(resolve));
       return removed;

@@ -27,7 +27,7 @@ export function linearize(history: History, log: KnownLog): Linearized {
   const ends = operations.map(({ answered, returnedAt }) =>
     answered.kind === 'unknown' ? Number.POSITIVE_INFINITY : returnedAt,
   );
-  const model = new StoreModel(history.promises, log);
+  const model = new StoreModel(history, log);
   const mustCome = operations.reduce(
     (bits, { answered }, nth) => (answered.kind === 'unknown' ? bits : bits | bit(nth)),
     0n,

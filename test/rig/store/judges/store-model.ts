@@ -1,7 +1,7 @@
 // A store as a value, written from the words of its interface alone: which answers an operation may have in a state, and the states after it. Several,
 // or none: a write whose answer was lost may have got any revision.
 import type { StoredRecord } from '../../../../src/store/store.ts';
-import type { Operation, Promises } from '../history.ts';
+import type { History, Operation, Promises } from '../history.ts';
 import type { KnownLog } from './known-log.ts';
 
 interface Held {
@@ -29,12 +29,14 @@ export function textOf({ revision, keys, explained }: ModelState): string {
 export class StoreModel {
   #promises: Promises;
   #log: KnownLog;
+  #isCut: boolean;
   /** Deletes that a watch showed and nobody was told of, by key. */
   readonly unexplained: ReadonlyMap<string, number[]>;
 
-  constructor(promises: Promises, log: KnownLog) {
+  constructor({ promises, cuts }: Pick<History, 'promises' | 'cuts'>, log: KnownLog) {
     this.#promises = promises;
     this.#log = log;
+    this.#isCut = cuts > 0;
     const unexplained = new Map<string, number[]>();
     for (const { key, value, revision, isAcknowledged } of log.changes)
       if (value === undefined && !isAcknowledged) unexplained.set(key, [...(unexplained.get(key) ?? []), revision]);
@@ -52,7 +54,11 @@ export class StoreModel {
     if (asked.verb === 'write') {
       const { key, expect, value } = asked;
       const held = state.keys.get(key);
-      if (answered.kind === 'written') return this.#written(state, asked, answered);
+      if (answered.kind === 'written') {
+        const told = this.#written(state, asked, answered);
+        // A store that has missed the event of a removal can only answer with a revision behind it.
+        return this.#isCut && value === undefined ? [...told, ...this.#maybeWritten(state, asked)] : told;
+      }
       if (answered.kind === 'unknown') return this.#maybeWritten(state, asked);
       if (answered.kind !== 'refused') return [];
       const isMet =
