@@ -21,6 +21,7 @@ import { processSuite } from '../../contract/sync-stage/process.ts';
 import { kubeAssets } from '../start/assets.ts';
 import { shippedRolesSuite } from './shipped-roles.ts';
 import { type RealBackend, startRealBackend } from './sync-backend.ts';
+import { takenRightsSuite } from './taken-rights.ts';
 
 const assets = kubeAssets();
 
@@ -54,6 +55,7 @@ describe.skipIf(assets.found === undefined)(
     outagesSuite(() => backend);
     processSuite(() => backend);
     everyVerbSuite(() => backend);
+    takenRightsSuite(() => backend, assets.found?.folder ?? '');
     // The last one: it looks back at what all of them did.
     shippedRolesSuite(() => backend.host.used());
   },
