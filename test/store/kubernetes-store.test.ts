@@ -135,6 +135,21 @@ describe('kubernetes stores of two replicas', () => {
     await records.stop();
   });
 
+  it('notice a host that was set back to before their restart', async () => {
+    const namespace = await newNamespace(host);
+    const [one] = await storesOn(namespace);
+    for (let beats = 0; beats < 5; beats++) await one.currentRevision({ fresh: true });
+    const records = recordsOn(host, namespace, 'test');
+    const old = await records.get(replicaName('one'));
+    await one.stop();
+    const again = storeOn(host, namespace, { replica: 'one' });
+    open.push(again);
+    await again.start();
+    await records.replace(replicaName('one'), old?.data ?? {}, undefined);
+    await expect(again.currentRevision({ fresh: true })).rejects.toMatchObject({ code: 'STORE_ROLLED_BACK' });
+    await records.stop();
+  });
+
   it('notice a host that was set back behind their last beat, by an older version of a record that they have seen end', async () => {
     const namespace = await newNamespace(host);
     const records = recordsOn(host, namespace, 'one');

@@ -22,6 +22,8 @@ export class OwnRecord {
   readonly #options: OwnRecordOptions;
   /** How far this replica had read, as the host knows it. */
   told = 0;
+  /** The last beat of the process that wrote the record before: beats count on, so that a copy from before a restart is older too. */
+  #base: number | undefined;
   /** As the host has acknowledged it. */
   #known: { version: number; beat: number } | undefined;
 
@@ -34,15 +36,23 @@ export class OwnRecord {
     const { host, replica, about, sight, seals, mayMake } = this.#options;
     const name = replicaName(replica);
     const seen = sight();
-    const data = seals().applied(name, replicaData({ replica, beat, about: about() }, seen));
+    this.#base ??= await this.#lastBeat(name);
+    const count = this.#base + beat;
+    const data = seals().applied(name, replicaData({ replica, beat: count, about: about() }, seen));
     let done = await host.replace(name, data, this.#known?.version);
     if (done.kind === 'conflict') done = await this.#writeOver(name, data, seen);
     if (done.kind === 'absent' && mayMake()) done = await host.create(name, data);
     if (done.kind !== 'written')
       throw new StoreFault('STORE_HOST_FAILED', `Cannot write the record of this replica: ${done.kind}`);
-    this.#known = { version: done.version, beat };
+    this.#known = { version: done.version, beat: count };
     this.told = seen.reached;
     return done.version;
+  }
+
+  async #lastBeat(name: string): Promise<number> {
+    const found = await this.#options.host.get(name);
+    const read = found && this.#options.seals().fault(found) === undefined ? readRecord(found, 0) : undefined;
+    return read?.kind === 'replica' ? read.beat : 0;
   }
 
   /**

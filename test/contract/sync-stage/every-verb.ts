@@ -36,7 +36,7 @@ export function verbsOf(rights: readonly Right[]): string[] {
 }
 
 /** Everybody who is authenticated may ask about himself. */
-export const ofEverybody = ['selfsubjectaccessreviews', ''];
+export const ofEverybody = ['selfsubjectaccessreviews', 'selfsubjectreviews', ''];
 
 const content = ['secrets', 'configmaps'];
 const patches = [
