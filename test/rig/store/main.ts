@@ -25,6 +25,7 @@ options:
   --minutes N   stops each store after so long, and says with which seed to go on; so does Ctrl-C
   --at-once N   so many histories beside each other (sqlite 4, http 2, others 1), while one of them waits for a disk or a process
   --busy        keeps every processor busy beside, which shows other races
+  HOSTWARD_CUT_STREAMS=1 before the command: the API server behind a store also cuts all streams and forgets the past
   --plant NAME  with a planted bug, which must be found: ${Object.keys(plants).join(', ')}
   -o json       the result as JSON
 Exit code 0: no violation, and everything was seen; 1: a violation, or the histories were too tame; 2: wrong usage.

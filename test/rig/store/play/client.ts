@@ -171,7 +171,7 @@ export class Client {
       if (delivery.kind === 'events') following.last = Math.max(following.last, delivery.events.at(-1)?.revision ?? 0);
       if (delivery.kind === 'bookmark') following.last = Math.max(following.last, delivery.revision);
       if (following.reached !== undefined && following.last >= following.reached.revision) following.reached.resolve();
-      if (delivery.kind === 'end') this.#ended(following);
+      if (delivery.kind === 'end') this.#ended(following, delivery.how);
     });
     watched.returnedAt = this.#recorder.now();
     if ('compactedRevision' in open) {
@@ -185,8 +185,10 @@ export class Client {
     following.open = open;
   }
 
-  #ended(following: Following): void {
+  #ended(following: Following, how: string): void {
     this.#following.delete(following);
+    // A store whose way to its log was cut may end a watch before it has delivered what is due: its reader lists again.
+    if (how === 'lost' && this.#recorder.history.cuts > 0) delete following.watched.owes;
     following.reached?.resolve();
     if (this.#isOver && following.reached !== undefined) return;
     if (++this.#resumptions >= mostResumptions) return;
