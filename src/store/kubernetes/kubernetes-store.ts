@@ -106,6 +106,7 @@ export class KubernetesStore extends TimelineStore {
         about,
         seals,
         sight: () => this.#intake.sight({ epoch: this.epoch, reached: this.#reached, isSetBack: this.wasSetBack }),
+        lastBeat: () => this.replicas.beats.get(replica) ?? 0,
         mayMake: () => !this.#emptying.isHalted,
       },
       wentBack: (message) => this.#setBack(message),
@@ -386,6 +387,7 @@ export class KubernetesStore extends TimelineStore {
     }
     this.#arrivals.look();
   }
+
   #heardOf({ replica, sight }: ReadRecord & { kind: 'replica' }): void {
     if (replica === this.#options.replica) return;
     const isYoung = this.#pulse.count < youngBeats;

@@ -13,6 +13,8 @@ export interface OwnRecordOptions {
   /** What a replica that starts reads. */
   sight: () => Sight;
   seals: () => Seals;
+  /** Of the process that wrote the record before, as the first list had it. */
+  lastBeat: () => number;
   /** False while it is unknown why records are gone. */
   mayMake: () => boolean;
   wentBack(message: string): void;
@@ -33,10 +35,10 @@ export class OwnRecord {
 
   /** The host's version of the change. */
   async write(beat: number): Promise<number> {
-    const { host, replica, about, sight, seals, mayMake } = this.#options;
+    const { host, replica, about, sight, seals, lastBeat, mayMake } = this.#options;
     const name = replicaName(replica);
     const seen = sight();
-    this.#base ??= await this.#lastBeat(name);
+    this.#base ??= lastBeat();
     const count = this.#base + beat;
     const data = seals().applied(name, replicaData({ replica, beat: count, about: about() }, seen));
     let done = await host.replace(name, data, this.#known?.version);
@@ -47,12 +49,6 @@ export class OwnRecord {
     this.#known = { version: done.version, beat: count };
     this.told = seen.reached;
     return done.version;
-  }
-
-  async #lastBeat(name: string): Promise<number> {
-    const found = await this.#options.host.get(name);
-    const read = found && this.#options.seals().fault(found) === undefined ? readRecord(found, 0) : undefined;
-    return read?.kind === 'replica' ? read.beat : 0;
   }
 
   /**

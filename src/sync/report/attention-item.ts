@@ -71,21 +71,20 @@ export function rightsItems(asked: AskedStatus): AttentionItem[] {
       Number(seconds),
     ),
   );
+  const blocks = [status, ...Object.values(status).filter(isFacts)];
   // The kinds write events with the same right.
-  const [forbidden] = [status, ...Object.values(status).filter(isFacts)].flatMap(({ eventsForbidden }) =>
-    eventsForbidden === undefined ? [] : say(eventsForbidden),
-  );
+  const forbidden = blocks.find(({ eventsForbidden }) => eventsForbidden !== undefined)?.['eventsForbidden'];
   const untold =
     forbidden === undefined
       ? []
       : [
           troubleItem(asked, 'events', {
             reason: 'Forbidden',
-            message: `tenants hear of no refusal: ${forbidden}`,
+            message: `tenants hear of no refusal: ${say(forbidden)}`,
             cluster: 'virtual',
           }),
         ];
-  const unsynced = Object.values(status).flatMap((block) => (isFacts(block) ? textsIn(block['missingVerbs']) : []));
+  const unsynced = blocks.flatMap(({ missingVerbs }) => textsIn(missingVerbs));
   const all = [
     ...unread,
     ...untold,

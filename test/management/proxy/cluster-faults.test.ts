@@ -1,29 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type Behind, openBehind } from './upstream.ts';
+import { describe, expect, it } from 'vitest';
+import { ask, behind, cluster, instance, pods, setUp } from './behind-stage.ts';
+import { openBehind } from './upstream.ts';
 
-const cluster = '/kubernetes/cluster/c1';
-const instance = '/kubernetes/project/shop/virtualcluster/v1';
-const pods = '/api/v1/namespaces/default/pods';
-
-let behind: Behind;
-let alice: string;
-beforeAll(async () => {
-  behind = await openBehind();
-  alice = await behind.bench.keyFor('alice-key', { user: 'alice' });
-});
-afterAll(() => behind.stop());
-beforeEach(() => {
-  behind.seen.length = 0;
-  behind.answerWith((_request, response) => {
-    response.setHeader('content-type', 'application/json');
-    response.end('{}');
-  });
-});
-
-const ask = (method: string, path: string, how: object = {}) => behind.bench.ask(method, path, { key: alice, ...how });
+setUp();
 
 describe('a cluster that cannot answer', () => {
   it('has no kubeconfig: 503 that says so', async () => {

@@ -1,31 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { AuditLog } from '../../../src/management/audit/audit.ts';
 import { keysPath, until } from '../server/bench.ts';
-import { type Behind, openBehind, rawClient, requestText } from './upstream.ts';
+import { alice, ask, behind, cluster, instance, pods, setUp } from './behind-stage.ts';
+import { rawClient, requestText } from './upstream.ts';
 
-const cluster = '/kubernetes/cluster/c1';
-const instance = '/kubernetes/project/shop/virtualcluster/v1';
 const space = '/kubernetes/project/shop/space/s1';
-const pods = '/api/v1/namespaces/default/pods';
 
-let behind: Behind;
-let alice: string;
-beforeAll(async () => {
-  behind = await openBehind();
-  alice = await behind.bench.keyFor('alice-key', { user: 'alice' });
-});
-afterAll(() => behind.stop());
-beforeEach(() => {
-  behind.seen.length = 0;
-  behind.answerWith((_request, response) => {
-    response.setHeader('content-type', 'application/json');
-    response.end('{}');
-  });
-});
-
-const ask = (method: string, path: string, how: object = {}) => behind.bench.ask(method, path, { key: alice, ...how });
+setUp();
 
 describe('a request to a cluster behind the server', () => {
   it('goes on with the path below, and acts there as the caller', async () => {

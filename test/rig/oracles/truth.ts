@@ -346,7 +346,7 @@ function isSynced(resource: string): resource is Synced {
   return resource === 'endpoints' || resource === 'endpointslices';
 }
 
-/** An answer by which the daemon may learn of a change. It reads an object again before it tries a write again, which is none. */
+/** An answer by which the daemon may learn of a change. The read of an object before a repeated write does not count. */
 function isNews({ verb, resource, isProof, query }: Passing, withheld: number): boolean {
   // Its namespace on the host is looked at each minute, and stays.
   if (verb === 'get') return !isSynced(resource) && resource !== 'namespaces';

@@ -94,7 +94,7 @@ describe('the report', () => {
       expect(() => new MistakeReport(path, 'def')).toThrow('it is of commit abc, and this is def');
     });
 
-    it('that is none is refused in one sentence', () => {
+    it('a file that holds no report is refused in one sentence', () => {
       writeFileSync(join(folder, 'none'), '{"comm');
       expect(() => opened('none')).toThrow('its head is cut off or none');
     });

@@ -32,7 +32,7 @@ export class RigClock implements Clock {
     return this.#waiting.size;
   }
 
-  /** Moves the time to the next timer and fires it; false = there is none before `limitMs`, and the time is `limitMs`. */
+  /** Moves the time to the next timer and fires it; false = no timer is due before `limitMs`, and the time is `limitMs` now. */
   step(limitMs: number): boolean {
     let next: Waiting | undefined;
     for (const one of this.#waiting)

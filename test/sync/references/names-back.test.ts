@@ -242,7 +242,7 @@ describe.each(times)('a name with its namespace beside it, written on the host %
   it.each([
     ['the long name can be split in several ways', { k: 'a-x-b-x-c-x-vc', space: 'vcluster-vc' }],
     ['the name is that of nobody', { k: generated('never', 'data'), space: 'vcluster-vc' }],
-    ['the namespace is none of the virtual cluster', { k: 'plain', space: 'kube-system' }],
+    ['the namespace does not belong to the virtual cluster', { k: 'plain', space: 'kube-system' }],
     ['a generated name is in another host namespace', { k: generated('db'), space: 'kube-system' }],
   ])('stays on the host, name and namespace, where %s', async (_why, written) => {
     await start([both], 'generated');
