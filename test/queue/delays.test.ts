@@ -22,6 +22,23 @@ describe('hurry()', () => {
     await settle();
     expect(worked).toEqual(['failed', 'other']);
   });
+
+  test('whichever keys are tried at once, each of the others comes at its own time', async () => {
+    for (const seed of [1, 2, 3]) {
+      renew();
+      const queue = makeQueue();
+      const worked = new Map<string, number>();
+      queue.work(1, (key) => void worked.set(key, clock.now()));
+      // Times that are neither rising nor falling, so that a key leaves the middle of all that wait.
+      const delays = Array.from({ length: 60 }, (_, nth) => 1 + ((nth * 37 * seed + 11) % 61));
+      for (const [nth, delayMs] of delays.entries()) queue.addAfter(String(nth), delayMs);
+      queue.hurry((key) => Number(key) % 3 === 0);
+      await queue.whenIdle();
+      await clock.advance(100);
+      const wanted = delays.map((delayMs, nth): [string, number] => [String(nth), nth % 3 === 0 ? 0 : delayMs]);
+      expect([...worked].sort()).toEqual(wanted.sort());
+    }
+  });
 });
 
 describe('addAfter()', () => {

@@ -224,6 +224,15 @@ describe('ReferenceRegistry', () => {
     expect([registry.isComplete, registry.isReferenced(toDb)]).toEqual([true, false]);
   });
 
+  it('asks for a pass of an object that failed before any reference was known, because it may have gone since', () => {
+    const { registry } = make();
+    registry.recount('Endpoints', ['a']);
+    registry.noteFailed(of('a'), []);
+    expect([registry.recount('Endpoints', []), registry.isComplete]).toEqual([['a'], false]);
+    registry.note(of('a'), []);
+    expect([[...registry.unsure()], registry.isComplete]).toEqual([[], true]);
+  });
+
   it('is incomplete for a changed object until its next pass, failed or not', () => {
     const { registry, heard } = make();
     registry.recount('Endpoints', ['a']);

@@ -73,6 +73,7 @@ describe('the delay of the repair of a contested object', () => {
     expect(delays).toEqual([1000, 10_000, 60_000]);
     await clock.advance(60_000);
     // An object that waited its turn is still contested, and not free for four quick repairs.
+    expect(contest.rivalOf('0')).toBe('hook');
     contest.noteRepair('0', 'hook');
     expect(contest.delayBeforeRepair('0')).toBe(60_000);
     await clock.advance(120_000);

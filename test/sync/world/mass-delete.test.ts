@@ -120,6 +120,30 @@ describe('the first lists', () => {
     expect(relists).toEqual(['confirm a mass delete']);
     expect(enqueued).toHaveLength(51);
   });
+
+  it('let objects that came back and went again wait for ten seconds of their own', async () => {
+    const { clock, guarded, virtual, reallyThere, enqueued } = opened();
+    const note = (from: number, to: number, isAbsentFromList: boolean) => {
+      for (let at = from; at < to; at++) {
+        virtual[isAbsentFromList ? 'delete' : 'add'](keyAt(at));
+        guarded.noteChange(keyAt(at), 'objects', { isAbsentFromList });
+      }
+    };
+    reallyThere.clear();
+    note(0, 120, true);
+    guarded.judgeList('objects');
+    await clock.advance(7_000);
+    note(0, 60, false);
+    await clock.advance(1_000);
+    note(0, 60, true);
+    await clock.advance(2_000);
+    expect([new Set(enqueued), guarded.guard.size]).toEqual([
+      new Set(Array.from({ length: 60 }, (_, at) => keyAt(60 + at))),
+      60,
+    ]);
+    await clock.advance(10_000);
+    expect([new Set(enqueued).size, guarded.guard.size]).toEqual([120, 0]);
+  });
 });
 
 // A slice names its Service itself: while its own list lacks it, nobody knows which Service to ask for.

@@ -210,6 +210,17 @@ describe('mergeKeys()', () => {
     expect([...wide.back]).toEqual([]);
   });
 
+  it('lets a key that the host has added flow back when other patches have changed than those that touch it', () => {
+    const base = baseFrom({ k: '1', o: '1' }, { k: '1', o: '1' });
+    base.set('o', { ...(base.get('o') as BaseEntry), patches: 'BBBBBBBB' });
+    const result = merge({ k: '1', o: '1' }, { k: '1', o: '1', n: 'x' }, undefined, {
+      base,
+      isPatchSetNew: true,
+      patchesOf: (key) => (key === 'k' ? 'AAAAAAAA' : 'BBBBBBBB'),
+    });
+    expect([...result.back]).toEqual([['n', 'x']]);
+  });
+
   it('with backSync none writes nothing to the tenant and keeps keys that only the host has', () => {
     const none = labelRules({ ...options, backSync: 'none' });
     const result = merge({ k: '1' }, { k: 'h', n: 'x' }, same({ k: '1' }), { rules: none });
