@@ -20,7 +20,7 @@ import { OwnRecord, sealRecordOf } from './own-record.ts';
 import { Pulse } from './pulse.ts';
 import { metaName, type ReadRecord } from './record-format.ts';
 import type { Judge, RecordReaderOptions } from './record-reader.ts';
-import { RecordWriter, Room, type RoomOptions } from './record-writer.ts';
+import { mostAttempts, RecordWriter, Room, type RoomOptions } from './record-writer.ts';
 import { Seals } from './seals.ts';
 import { firstOlderThanSeen } from './succession.ts';
 
@@ -54,8 +54,6 @@ export interface KubernetesStoreOptions extends TimelineStoreOptions, RecordRead
   hasSeenLater?: (found: Pick<Store, 'list'> & { epoch: string }) => Promise<boolean>;
 }
 
-/** A write without an expectation tries again after each change of another replica. */
-const mostAttempts = 20;
 /** A host that shows no list for so long is named as the reason why the start failed. */
 const firstListMs = 15_000;
 /** One that began just after its host was set back hears of it by then; later it would see it by its own record. */
@@ -213,8 +211,7 @@ export class KubernetesStore extends TimelineStore {
   override async get(key: string, options: { fresh?: boolean } = {}) {
     this.mustBeOpen('read');
     if (options.fresh !== true) return super.get(key);
-    const record = await this.#inSight('read', () => this.#writer.live(key));
-    return { record, revision: Math.max(this.timeline.revision, record?.revision ?? 0) };
+    return this.#inSight('read', () => this.#writer.live(key));
   }
 
   write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult> {
@@ -241,12 +238,12 @@ export class KubernetesStore extends TimelineStore {
     let known = this.timeline.newest(key)?.record;
     for (let attempt = 1; attempt <= mostAttempts; attempt++) {
       // Memory may be behind, so only the host refuses.
-      if (!fits(known, change)) known = await this.#writer.live(key);
+      if (!fits(known, change)) known = (await this.#writer.live(key)).record;
       if (!fits(known, change)) return { ok: false, current: known, revision: this.timeline.revision };
       const giveBack = this.#room.take(this.size, { key, known, value: change.value });
       const written = await this.#writer.send(key, known, change.value).finally(giveBack);
       if (written !== undefined) return written;
-      known = await this.#writer.live(key, { letsGo: true });
+      known = (await this.#writer.live(key, { letsGo: true })).record;
     }
     throw new StoreFault(
       'STORE_OVERLOADED',

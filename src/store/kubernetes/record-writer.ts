@@ -4,7 +4,7 @@ import { StoreFault } from '../errors.ts';
 import type { StoredRecord, WriteResult } from '../store.ts';
 import type { Timeline } from '../timeline.ts';
 import type { Arrivals } from './arrivals.ts';
-import type { HostRecords } from './host-records.ts';
+import type { HostRecord, HostRecords } from './host-records.ts';
 import type { Intake, StoreSize } from './intake.ts';
 import type { MetaRecord } from './meta-record.ts';
 import { nameOf, recordData } from './record-format.ts';
@@ -19,6 +19,14 @@ export interface RecordWriterOptions {
   timeline: () => Timeline;
 }
 
+export interface LiveRecord {
+  record: StoredRecord | undefined;
+  revision: number;
+}
+
+/** A read that finds a record gone which is in memory again, and a write without an expectation, try again after each change of another replica. */
+export const mostAttempts = 20;
+
 export class RecordWriter {
   readonly #parts: RecordWriterOptions;
 
@@ -26,16 +34,39 @@ export class RecordWriter {
     this.#parts = parts;
   }
 
-  /** The record as the host has it now. */
-  async live(key: string, options?: { letsGo: boolean }): Promise<StoredRecord | undefined> {
+  /**
+   * The record as the host has it now or a little later. It is answered from memory as soon as the stream is as far as the host was, so
+   * that it is true at the revision beside it: whoever watches from there misses nothing of it.
+   */
+  async live(key: string, options?: { letsGo: boolean }): Promise<LiveRecord> {
+    const { host, arrivals } = this.#parts;
+    const newest = () => this.#parts.timeline().newest(key);
+    for (let attempt = 1; attempt <= mostAttempts; attempt++) {
+      const before = newest();
+      const found = await host.get(nameOf(key), options);
+      if (found !== undefined) {
+        await this.#taken(key, found);
+        return this.#known(key);
+      }
+      if (before?.record !== undefined) await arrivals.wait(() => newest()?.revision !== before.revision);
+      // One that is in memory was made again in the meantime, or memory has not heard of its end.
+      if (newest()?.record === undefined) return this.#known(key);
+    }
+    throw new StoreFault('STORE_OVERLOADED', `Cannot read "${key}": others have changed it ${mostAttempts} times`);
+  }
+
+  #known(key: string): LiveRecord {
+    const timeline = this.#parts.timeline();
+    return { record: timeline.newest(key)?.record, revision: timeline.revision };
+  }
+
+  async #taken(key: string, found: HostRecord): Promise<void> {
     const { host, meta, intake } = this.#parts;
-    const found = await host.get(nameOf(key), options);
-    if (found === undefined) return undefined;
     const read = intake.read(found, meta.now.offset);
     if (read.kind === 'record' && read.record.key === key) {
       await this.#arrived(found.version);
       // The stream knows what was there before, and may not have believed it.
-      if (!intake.aside.has(found.name)) return read.record;
+      if (!intake.aside.has(found.name)) return;
     }
     const why = intake.aside.get(found.name) ?? (read.kind === 'unusable' ? read.why : 'it is another record');
     throw new StoreFault('STORE_RECORD_ASIDE', `Cannot read record "${found.name}" in ${host.place}: ${why}`);
