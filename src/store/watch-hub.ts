@@ -114,8 +114,9 @@ class HubWatch implements StoreWatch {
     if (this.ended === 'open') this.#end('closed');
   }
 
+  /** Also one that is behind, and would end as too slow. */
   lose(): void {
-    if (this.ended === 'open') this.#end('lost');
+    if (this.#ended === 'open') this.#end('lost');
   }
 
   async *events(): AsyncGenerator<StoreEvent[], void, undefined> {

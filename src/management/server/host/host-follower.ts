@@ -38,6 +38,8 @@ const shortestWatchSeconds = 300;
 export class HostFollower {
   readonly #options: HostFollowerOptions;
   #interrupt = new AbortController();
+  /** What runs, or comes after the pause. */
+  #due: 'list' | 'watch' = 'list';
   #then: 'list' | 'watch' | undefined;
   #running: Promise<void> | undefined;
   #isStopped = false;
@@ -60,21 +62,24 @@ export class HostFollower {
     await this.#running;
   }
 
+  /** A list that is due is begun anew: a watch in its place would go on behind what was missed. */
   interrupt(then: 'list' | 'watch'): void {
-    this.#then = then;
+    this.#then = this.#due === 'list' || this.#then === 'list' ? 'list' : then;
     this.#interrupt.abort();
   }
 
   async #run(): Promise<void> {
     let step: ReflectorStep = { next: 'list', delayMs: 0, reason: 'first' };
     while (!this.#isStopped) {
+      this.#due = step.next;
       this.#interrupt = new AbortController();
       this.#then = undefined;
       await this.#wait(step);
       if (this.#isStopped) return;
-      const next = this.#then ?? step.next;
+      this.#due = this.#then ?? step.next;
       if (this.#then !== undefined) this.#interrupt = new AbortController();
-      step = next === 'list' ? await this.#list() : await this.#watch(step.checkVersion === true);
+      this.#then = undefined;
+      step = this.#due === 'list' ? await this.#list() : await this.#watch(step.checkVersion === true);
       if (this.#then !== undefined) step = { next: this.#then, delayMs: 0, reason: 'requested' };
       this.#note(step);
     }
