@@ -20,9 +20,10 @@ export interface LeaseOptions {
   log: Log;
   metrics: Metrics;
   leaseMs?: number;
-  /** By default these two follow from leaseMs. */
+  /** By default all three follow from leaseMs. `lookMs`: how soon a standby takes a lease that was released. */
   renewMs?: number;
   retryMs?: number;
+  lookMs?: number;
 }
 
 export type LeaseState =
@@ -59,7 +60,7 @@ export interface Lease {
 const defaultLeaseMs = 15_000;
 const renewShare = 10 / 15;
 const retryShare = 2 / 15;
-/** A standby looks more often than a leader renews, so that it takes a released lease at once. */
+/** By default a standby looks more often than a leader renews, so that it takes a released lease at once. */
 const standbyLookMs = 400;
 
 export function openLease(options: LeaseOptions): Lease {
@@ -151,7 +152,8 @@ class HeldLease implements Lease {
   /** A standby wakes when the lease expires. The random part makes it unlikely that two standbys try at once. */
   #nextAttemptMs(): number {
     if (this.#state.kind === 'leading') return this.#retryMs;
-    const lookMs = Math.min(this.#retryMs, standbyLookMs) * (1 + 0.2 * this.#options.random());
+    const lookMs =
+      (this.#options.lookMs ?? Math.min(this.#retryMs, standbyLookMs)) * (1 + 0.2 * this.#options.random());
     const freeInMs = this.#seen === undefined ? 0 : this.#freeAtMs(this.#seen) - this.#clock.now();
     return freeInMs > 0 ? Math.min(lookMs, freeInMs) : lookMs;
   }

@@ -179,6 +179,10 @@ export class KubernetesStore extends TimelineStore {
     return this.#meta.now.epoch;
   }
 
+  get formerEpochs(): readonly string[] {
+    return this.#meta.now.earlier;
+  }
+
   /** How far this replica had read when it said so last. */
   get told(): number {
     return this.#own.told;

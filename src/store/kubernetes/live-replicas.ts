@@ -1,5 +1,6 @@
 // The replicas whose heartbeat is heard. In: their records, as the stream of changes brings them. Out: those that live, and what they say.
 import type { Clock } from '../../clock.ts';
+import type { Sight } from './record-format.ts';
 
 export interface LiveReplica {
   replica: string;
@@ -8,12 +9,21 @@ export interface LiveReplica {
   heardMsAgo: number;
 }
 
+interface Heard {
+  about: string;
+  beat: number;
+  /** Undefined of a version that did not tell it. */
+  epoch: string | undefined;
+  atMs: number;
+  isBeating: boolean;
+}
+
 /** Five heartbeats. */
 const liveForMs = 10_000;
 
 export class LiveReplicas {
   readonly #clock: Clock;
-  readonly #heard = new Map<string, { about: string; beat: number; atMs: number; isBeating: boolean }>();
+  readonly #heard = new Map<string, Heard>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -21,10 +31,10 @@ export class LiveReplicas {
 
   /** `isBeating`: it was heard to write, and is not only there. */
   hear(
-    { replica, about, beat }: { replica: string; about: string; beat: number },
+    { replica, about, beat, sight }: { replica: string; about: string; beat: number; sight?: Sight | undefined },
     { isBeating = false }: { isBeating?: boolean } = {},
   ): void {
-    this.#heard.set(replica, { about, beat, atMs: this.#clock.now(), isBeating });
+    this.#heard.set(replica, { about, beat, epoch: sight?.epoch, atMs: this.#clock.now(), isBeating });
   }
 
   /** The last words of those that have written since the last whole list. */
@@ -45,6 +55,11 @@ export class LiveReplicas {
   /** The last beat of each, also of those that have ended. */
   get beats(): ReadonlyMap<string, number> {
     return new Map([...this.#heard].map(([replica, { beat }]) => [replica, beat]));
+  }
+
+  /** In which epoch each was last, also those that have ended. */
+  get epochs(): ReadonlyMap<string, string | undefined> {
+    return new Map([...this.#heard].map(([replica, { epoch }]) => [replica, epoch]));
   }
 
   /** The last words of each, also of those that have ended. */

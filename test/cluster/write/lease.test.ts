@@ -94,7 +94,7 @@ let clock: VirtualClock;
 let server: LeaseServer;
 let replicas: Replica[];
 
-function replica(identity: string): Replica {
+function replica(identity: string, { lookMs }: { lookMs?: number } = {}): Replica {
   const link: Link = { state: 'up', delayMs: 0, sent: 0 };
   const lease = openLease({
     connection: server.connection(link),
@@ -105,6 +105,7 @@ function replica(identity: string): Replica {
     random: () => 0,
     log: silentLog,
     metrics: createMetrics(),
+    ...(lookMs !== undefined && { lookMs }),
   });
   const states: string[] = [];
   lease.subscribe((state) => states.push(state.kind));
@@ -174,6 +175,22 @@ test('after a crash another replica takes over within the lease time and one loo
   expect(clock.now() - startMs).toBeGreaterThan(12_000);
   expect(clock.now() - startMs).toBeLessThanOrEqual(16_500);
   expect(server.lease).toMatchObject({ spec: { leaseTransitions: 1 } });
+});
+
+test('a replica that is in no hurry looks as seldom as it was told, and takes over after a crash all the same', async () => {
+  const a = replica('a');
+  const b = replica('b', { lookMs: 5_000 });
+  a.lease.start();
+  await settle();
+  b.lease.start();
+  await clock.advance(60_000);
+  expect(b.link.sent).toBeLessThanOrEqual(13);
+  expect(b.lease.state).toEqual({ kind: 'standby', holder: 'a', trouble: undefined, isRenewed: true });
+  a.link.state = 'cut';
+  const startMs = clock.now();
+  while (!b.lease.isHeld()) await clock.advance(100);
+  expect(clock.now() - startMs).toBeGreaterThan(12_000);
+  expect(clock.now() - startMs).toBeLessThanOrEqual(20_500);
 });
 
 test('after a graceful stop another replica takes over within about a second', async () => {

@@ -35,7 +35,8 @@ export async function storeRecover(context: Context, options: Options): Promise<
   const { clock, environment } = context;
   const run = async () => {
     const { recover } = await import('../../../management/server/moving/recover.ts');
-    return recover({ server, others, trustsKeys: options.has('trust-keys'), clock, log: silentLog, environment });
+    const [trustsKeys, isForced] = [options.has('trust-keys'), options.has('force')];
+    return recover({ server, others, trustsKeys, isForced, clock, log: silentLog, environment });
   };
   const recovered = await tried('nothing was recovered', run, storeFault);
   if (options.choice('output') === 'json') context.stdout.write(`${JSON.stringify(recovered, undefined, 2)}\n`);

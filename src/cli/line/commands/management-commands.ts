@@ -100,7 +100,7 @@ export const managementCommands: readonly CommandSpec[] = [
     maxOperands: 0,
     summary: 'Go on with a store in a cluster that was set back to an older state',
     details: [
-      'After a restore of etcd the cluster has forgotten changes, and the servers answer 503. Stop every server, and run this once. Every resourceVersion is then above all that were given out, and what was revoked since is revoked again, because the journals of revocations list it: the one in dataDir, and those of the other replicas in the folders given with --journals.',
+      'After a restore of etcd the cluster has forgotten changes, and the servers answer 503. Stop every server, and run this once; it refuses while it hears another replica. Every resourceVersion is then above all that were given out, and what was revoked since is revoked again, because the journals of revocations list it: the one in dataDir, and those of the other replicas in the folders given with --journals.',
       'Where a journal is missing or damaged, revocations may be unknown, so every key is disabled until an administrator enables it; --trust-keys leaves the keys as they are.',
     ],
     options: [
@@ -112,6 +112,7 @@ export const managementCommands: readonly CommandSpec[] = [
         summary: 'dataDir of another replica, or a copy of its journal',
       },
       { name: 'trust-keys', summary: 'leave the keys as they are when a journal does not say everything' },
+      { name: 'force', summary: 'also while another replica runs' },
       output,
     ],
     examples: [

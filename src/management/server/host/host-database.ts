@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { makeFolder } from '../../../apiserver/tls/secret-files.ts';
-import { type Clock, pause, type Timer } from '../../../clock.ts';
+import type { Clock, Timer } from '../../../clock.ts';
 import { openCredentials } from '../../../cluster/credentials/credentials.ts';
 import { openConnection } from '../../../cluster/wire/transport.ts';
 import { type Lease, openLease } from '../../../cluster/write/lease.ts';
@@ -23,6 +23,7 @@ import type { StoredRecord } from '../../../store/store.ts';
 import { HiddenRecords } from './hidden-records.ts';
 import { sealsFor } from './host-seals.ts';
 import { HostSecrets } from './host-secrets.ts';
+import { heardToWrite } from './known-replicas.ts';
 import { OwnJournal } from './own-journal.ts';
 import { lockOf, type ReplicaFile, replicaIn, writeReplica } from './replica-file.ts';
 import {
@@ -68,11 +69,12 @@ export const wayOutOfRollback =
 
 /** Who holds it removes what is over. */
 const sweeperLease = 'hostward-sweeper';
+/** Nothing waits for a sweep that begins some seconds later, and every replica but one asks the host so often. */
+const sweeperLookMs = 5_000;
 /** A copy of the host that is put back after a crash is noticed if it is older. */
 const rememberEveryMs = 10_000;
 /** Three heartbeats of a replica of a version that does not answer a new one at once. */
 const companyWithinMs = 6_000;
-const companyLookMs = 20;
 
 export class HostDatabase extends KubernetesStore {
   readonly shared: Shared;
@@ -105,6 +107,7 @@ export class HostDatabase extends KubernetesStore {
       const host = new HostSecrets({ connection, namespace, replica, clock, random, log });
       const lease = openLease({
         ...{ connection, namespace, name: sweeperLease, identity: replica, clock, random, log },
+        lookMs: sweeperLookMs,
         metrics: metrics ?? createMetrics(),
       });
       const hidden = new HiddenRecords({ connection, namespace, clock, log });
@@ -183,19 +186,13 @@ export class HostDatabase extends KubernetesStore {
   /** A folder of no replica knows nothing of what was revoked, so somebody must be here who does. */
   async #mustHaveCompany(): Promise<void> {
     if (Object.keys(this.shared.journals()).length === 0) return;
-    let isOver = false;
-    const timer = this.clock.after(companyWithinMs, () => {
-      isOver = true;
-    });
-    while (![...this.replicas.beating.values()].some((about) => wordsIn(about).journal !== undefined)) {
-      if (isOver)
-        throw new StoreFault(
-          'STORE_OPEN_FAILED',
-          `Cannot open the store in ${this.place}: ${this.#folder} is empty and no other replica runs, so nobody here knows which keys were revoked; start a replica that has its dataDir first, or run "hostward store recover --journals FOLDER" with what is left of theirs`,
-        );
-      await pause(this.clock, companyLookMs);
-    }
-    timer.cancel();
+    const isWanted = (_: string, { journal }: ReplicaWords) => journal !== undefined;
+    const found = await heardToWrite(this.replicas, { isWanted, withinMs: companyWithinMs, clock: this.clock });
+    if (found === undefined)
+      throw new StoreFault(
+        'STORE_OPEN_FAILED',
+        `Cannot open the store in ${this.place}: ${this.#folder} is empty and no other replica runs, so nobody here knows which keys were revoked; start a replica that has its dataDir first, or run "hostward store recover --journals FOLDER" with what is left of theirs`,
+      );
   }
 
   override get trouble(): string | undefined {

@@ -13,6 +13,7 @@ import { RestoreFault } from '../../audit/recovery/restore-fault.ts';
 import { readSecrets } from '../../keys/folder/data-folder.ts';
 import { databaseFor } from '../host/database-for.ts';
 import { HostDatabase } from '../host/host-database.ts';
+import { runningBeside } from '../host/known-replicas.ts';
 import { knownReplicaIn } from '../host/replica-file.ts';
 import { type ReplicaWords, wordsIn } from '../host/shared-store.ts';
 
@@ -21,6 +22,8 @@ export interface RecoverOptions {
   /** Folders with the journals of the other replicas. */
   others: readonly string[];
   trustsKeys: boolean;
+  /** Also while replicas run. */
+  isForced?: boolean;
   clock: Clock;
   log: Log;
   environment: Readonly<Record<string, string | undefined>>;
@@ -54,6 +57,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     });
   await database.start();
   try {
+    if (options.isForced !== true) await mustBeAlone(database, clock);
     const foundAt = await database.currentRevision({ fresh: true });
     const folders = [server.dataDir, ...others];
     const digest = keyedDigest(secrets.auditKey);
@@ -85,6 +89,14 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
   } finally {
     await database.stop();
   }
+}
+
+async function mustBeAlone(database: HostDatabase, clock: Clock): Promise<void> {
+  const running = await runningBeside(database.shared.replica, database, clock);
+  if (running === undefined) return;
+  throw new RestoreFault('input', `replica ${running} runs, and what it revokes from now on would be missing here`, {
+    hint: 'stop every replica and run this again, or add --force',
+  });
 }
 
 /** A replica that never got so far as to open its logs has no journal. A version before this one reported its audit log alone. */

@@ -248,18 +248,25 @@ describe('hostward store recover', () => {
   it('names the replica whose journal is missing, and leaves no key enabled then', async () => {
     const key = await both.makeKey(a, 'recovered');
     expect(await both.use(a, 'recovered', key)).toBe(200);
-    await Promise.all([a.api.close(), b.api.close()]);
+    await a.api.close();
     const [{ store, ...places }, limits] = [both.management('a'), { maxRecords: 10_000, maxBytes: 10_000_000 }];
     const server = { ...places, ingressListen: undefined, store: { ...store, ...limits } };
     const options = { server, trustsKeys: false, clock: both.clock, log: silentLog, environment: {} };
-    const whole = await recover({ ...options, others: [b.dataDir], trustsKeys: true });
+    const nameOfB = JSON.parse(readFileSync(join(b.dataDir, 'replica.json'), 'utf8')).replica;
+    const beside = recover({ ...options, others: [b.dataDir] });
+    both.clock.fire(2_000);
+    await expect(beside).rejects.toMatchObject({
+      message: expect.stringContaining(`replica ${nameOfB} runs`),
+      hint: expect.stringContaining('--force'),
+    });
+    await b.api.close();
+    const whole = await both.alone(recover({ ...options, others: [b.dataDir], trustsKeys: true }));
     expect([whole.missing, whole.journals.map(({ until }) => until)]).toEqual([
       [],
       [expect.any(String), expect.any(String)],
     ]);
     const { missing, disabled } = await recover({ ...options, others: [] });
-    const { replica } = JSON.parse(readFileSync(join(b.dataDir, 'replica.json'), 'utf8'));
-    expect([missing, disabled > 0]).toEqual([[replica], true]);
+    expect([missing, disabled > 0]).toEqual([[nameOfB], true]);
     a = await both.replica('a', { generation: 4 });
     expect(await both.use(a, 'recovered', key)).toBe(401);
   });

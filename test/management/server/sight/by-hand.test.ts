@@ -70,7 +70,7 @@ it('an edited key is refused, lives again when it is mended before a replica, an
   const [{ store, ...places }, limits] = [both.management('a'), { maxRecords: 10_000, maxBytes: 10_000_000 }];
   const server = { ...places, ingressListen: undefined, store: { ...store, ...limits } };
   const options = { server, trustsKeys: false, clock: both.clock, log: silentLog, environment: {} };
-  expect(await recover({ ...options, others: [b.dataDir] })).toMatchObject({
+  expect(await both.alone(recover({ ...options, others: [b.dataDir] }))).toMatchObject({
     ...{ doubted: ['edited'], deleted: 0, disabled: 0, missing: [] },
     journals: [{ journal: { kind: 'whole' } }, { journal: { kind: 'whole' } }],
   });

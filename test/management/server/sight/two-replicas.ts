@@ -129,6 +129,20 @@ export class TwoReplicas {
     );
   }
 
+  /** For a command that first listens whether a replica runs, and hears none. */
+  async alone<T>(running: Promise<T>): Promise<T> {
+    let isOver = false;
+    const over = () => {
+      isOver = true;
+    };
+    running.then(over, over);
+    await this.until(() => {
+      this.clock.fire(3_000);
+      return isOver;
+    }, 'the end of the command');
+    return running;
+  }
+
   /** A heartbeat that finds its replica deaf opens the watch again, which must have time to open. */
   #fire(): void {
     if (performance.now() - this.#firedMs < fireEveryMs) return;
