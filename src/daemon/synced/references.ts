@@ -1,5 +1,5 @@
 // Finds the kinds that the reference patches of a configuration name, and opens windows onto these kinds. Other kinds are not
-// watched; the daemon searches them once for copies that earlier patches left behind.
+// watched; the daemon searches them once for copies and imports that earlier patches left behind.
 
 import { listPages } from '../../cluster/window/list-pages.ts';
 import type { Item, Window } from '../../cluster/window/window.ts';
@@ -17,10 +17,11 @@ import {
 } from '../../sync/kinds/content/content-kind.ts';
 import { endpointsKind } from '../../sync/kinds/endpoints/endpoints-kind.ts';
 import type { ContentWindows } from '../../sync/loop/content/content-world.ts';
-import type { FoundCopies, FoundCopy } from '../../sync/loop/content/leftovers.ts';
+import type { FoundCopy, FoundImport } from '../../sync/loop/content/left-objects.ts';
+import type { SearchAnswer } from '../../sync/loop/content/leftovers.ts';
 import type { ReferenceSettings } from '../../sync/loop/content/references.ts';
 import type { PatchSet } from '../../sync/patch/set/patch-set.ts';
-import { importableLabel, markerLabel } from '../../sync/plan/keys/reserved-keys.ts';
+import { importableLabel, importedLabel, markerLabel } from '../../sync/plan/keys/reserved-keys.ts';
 import type { DaemonOptions } from '../options/daemon-options.ts';
 import { anySliceKind } from '../options/rules-of.ts';
 
@@ -91,7 +92,8 @@ export function openContentWindows(
   };
 }
 
-export interface CopySearch {
+export interface LeftoverSearch {
+  virtual: Connection;
   host: Connection;
   virtualClusterName: string;
   /** Host namespaces that may hold copies; undefined = all of them. */
@@ -100,29 +102,74 @@ export interface CopySearch {
 }
 
 /** Checks the permission first, because a refused request looks like an attack in the audit log of the host. */
-export async function findCopies({ resource }: ContentKind, search: CopySearch): Promise<FoundCopies> {
+export async function findCopies(kind: ContentKind, search: LeftoverSearch): Promise<SearchAnswer<FoundCopy>> {
   const { host, virtualClusterName, copyNamespaces, signal } = search;
-  const rights = copyNamespaces.flatMap((namespace) =>
-    (['list', 'delete'] as const).map(
-      (verb): Permission => ({ verb, group: '', resource: resource.resource, namespace }),
-    ),
-  );
-  const [missing] = await checkPermissions(host, rights);
-  if (missing !== undefined) return { kind: 'forbidden', message: missing.message };
-  const copies: FoundCopy[] = [];
-  const accept = (object: KubeObject): void => {
+  const missing = await firstMissing(host, kind, { verbs: ['list', 'delete'], namespaces: copyNamespaces });
+  if (missing !== undefined) return { kind: 'forbidden', message: missing };
+  const project = (object: KubeObject): FoundCopy | undefined => {
     const copy = projectCopy(object, virtualClusterName);
-    if (copy === undefined) return;
+    if (copy === undefined) return undefined;
     const { content: _, ...found } = copy;
-    copies.push(found);
+    return found;
   };
-  for (const namespace of copyNamespaces) {
-    const labelSelector = `${markerLabel}=${virtualClusterName}`;
+  return listAll(host, kind, {
+    labelSelector: `${markerLabel}=${virtualClusterName}`,
+    namespaces: copyNamespaces,
+    signal,
+    project,
+  });
+}
+
+/** What is found has to be compared with the host. */
+export async function findImports(kind: ContentKind, search: LeftoverSearch): Promise<SearchAnswer<FoundImport>> {
+  const { virtual, host, copyNamespaces, signal } = search;
+  const missing = await firstMissing(virtual, kind, { verbs: ['list', 'delete'], namespaces: [undefined] });
+  if (missing !== undefined) return { kind: 'forbidden', message: missing };
+  const found = await listAll(virtual, kind, {
+    labelSelector: `${importedLabel}=true`,
+    namespaces: [undefined],
+    signal,
+    project: projectVirtualContent,
+  });
+  if (found.kind !== 'found' || found.objects.length === 0) return found;
+  const unreadable = await firstMissing(host, kind, { verbs: ['get'], namespaces: copyNamespaces });
+  return unreadable === undefined ? found : { kind: 'forbidden', message: unreadable };
+}
+
+async function firstMissing(
+  connection: Connection,
+  { resource }: ContentKind,
+  { verbs, namespaces }: { verbs: readonly Permission['verb'][]; namespaces: readonly (string | undefined)[] },
+): Promise<string | undefined> {
+  const rights = namespaces.flatMap((namespace) =>
+    verbs.map((verb): Permission => ({ verb, group: '', resource: resource.resource, namespace })),
+  );
+  const [missing] = await checkPermissions(connection, rights);
+  return missing?.message;
+}
+
+async function listAll<T extends Item>(
+  connection: Connection,
+  { resource }: ContentKind,
+  given: {
+    labelSelector: string;
+    namespaces: readonly (string | undefined)[];
+    signal: AbortSignal;
+    project: Project<T>;
+  },
+): Promise<SearchAnswer<T>> {
+  const { labelSelector, namespaces, signal, project } = given;
+  const objects: T[] = [];
+  const accept = (object: KubeObject): void => {
+    const found = project(object);
+    if (found !== undefined) objects.push(found);
+  };
+  for (const namespace of namespaces) {
     const scope = { ref: resource, namespace, labelSelector, fieldSelector: undefined };
-    const result = await listPages({ connection: host, scope, signal, page: () => {}, accept });
+    const result = await listPages({ connection, scope, signal, page: () => {}, accept });
     if (result.kind === 'failed' && result.answer.kind === 'forbidden')
       return { kind: 'forbidden', message: `not allowed to list ${resource.resource}` };
     if (result.kind !== 'listed') return { kind: 'failed' };
   }
-  return { kind: 'found', copies };
+  return { kind: 'found', objects };
 }

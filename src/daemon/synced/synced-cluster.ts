@@ -7,15 +7,13 @@ import { copyNamespaces, mappingsOf } from '../../config/settings/host-namespace
 import type { CompiledMappings } from '../../config/settings/namespace-mappings.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { WorkQueue } from '../../queue/work-queue.ts';
-import type { ContentKind } from '../../sync/kinds/content/content-kind.ts';
-import type { FoundCopies } from '../../sync/loop/content/leftovers.ts';
 import { References } from '../../sync/loop/content/references.ts';
 import { Engine } from '../../sync/loop/engine.ts';
 import type { Sync } from '../../sync/loop/sync.ts';
 import type { DaemonOptions } from '../options/daemon-options.ts';
 import { type RegisteredKind, registeredKinds } from './kinds.ts';
 import { RunningPatches } from './patches.ts';
-import { findCopies, referenceSettings } from './references.ts';
+import { findCopies, findImports, type LeftoverSearch, referenceSettings } from './references.ts';
 import { type Begun, RunningKind } from './running-kind.ts';
 import { DaemonWindows } from './windows.ts';
 
@@ -67,7 +65,14 @@ export class SyncedCluster {
       ...options,
       settings: referenceSettings(settings, options.patches),
       openWindows: (kind) => this.windows.openContent(kind, options.settings()),
-      findCopies: (kind) => this.#findCopies(kind),
+      findCopies: async (kind) => {
+        const search = this.#search;
+        return search === undefined ? { kind: 'failed' } : findCopies(kind, search);
+      },
+      findImports: async (kind) => {
+        const search = this.#search;
+        return search === undefined ? { kind: 'failed' } : findImports(kind, search);
+      },
     });
     this.patches = new RunningPatches(options, { mappings: this.#mappings, references: this.references.names });
     const parts = {
@@ -131,12 +136,11 @@ export class SyncedCluster {
     await this.#takeKinds(this.#begun);
   }
 
-  async #findCopies(kind: ContentKind): Promise<FoundCopies> {
-    const host = this.#options.connections()?.host;
-    if (host === undefined) return { kind: 'failed' };
+  get #search(): LeftoverSearch | undefined {
+    const connections = this.#options.connections();
     const { virtualClusterName } = this.#options.settings();
-    const { signal } = this.#stopping;
-    return findCopies(kind, { host, virtualClusterName, copyNamespaces: this.copyNamespaces, signal });
+    const { copyNamespaces } = this;
+    return connections && { ...connections, virtualClusterName, copyNamespaces, signal: this.#stopping.signal };
   }
 
   async stop(withinMs: number): Promise<void> {

@@ -6,7 +6,8 @@ import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { WorkQueue } from '../../../src/queue/work-queue.ts';
 import { projectCopy, projectImportable, projectVirtualContent } from '../../../src/sync/kinds/content/content-kind.ts';
 import { endpointsKind } from '../../../src/sync/kinds/endpoints/endpoints-kind.ts';
-import type { FoundCopies } from '../../../src/sync/loop/content/leftovers.ts';
+import type { FoundCopy, FoundImport } from '../../../src/sync/loop/content/left-objects.ts';
+import type { SearchAnswer } from '../../../src/sync/loop/content/leftovers.ts';
 import { type ReferenceSettings, References } from '../../../src/sync/loop/content/references.ts';
 import { createRules } from '../../../src/sync/loop/pass/rules.ts';
 import type { SyncOptions } from '../../../src/sync/loop/sync-options.ts';
@@ -25,7 +26,9 @@ export interface ReferenceOptions extends Omit<FakeOptions, 'patches'> {
   exported?: readonly string[];
   log?: Log;
   /** What the host says to a search for copies of kinds that no patch names, instead of what it has. */
-  search?: () => FoundCopies;
+  search?: () => SearchAnswer<FoundCopy>;
+  /** The same of the virtual cluster and imports. */
+  searchImports?: () => SearchAnswer<FoundImport>;
 }
 
 export const toSecret = entry({ path: 'metadata.annotations["k"]', reference: { apiVersion: 'v1', kind: 'Secret' } });
@@ -103,6 +106,7 @@ export class ReferenceWorld extends FakeWorld {
         importable: open(`importable ${resource}`, this.host, (object) => projectImportable(object, 'vc')),
       }),
       findCopies: async ({ resource: { resource } }) => this.given.search?.() ?? this.#copiesOf(resource),
+      findImports: async ({ resource: { resource } }) => this.given.searchImports?.() ?? this.#importsOf(resource),
       clock: this.clock,
       random: () => 0.5,
       log: this.given.log ?? silentLog,
@@ -118,8 +122,15 @@ export class ReferenceWorld extends FakeWorld {
     });
   }
 
-  #copiesOf(resource: string): FoundCopies {
-    return { kind: 'found', copies: this.host.list(resource).flatMap((object) => projectCopy(object, 'vc') ?? []) };
+  #copiesOf(resource: string): SearchAnswer<FoundCopy> {
+    return { kind: 'found', objects: this.host.list(resource).flatMap((object) => projectCopy(object, 'vc') ?? []) };
+  }
+
+  #importsOf(resource: string): SearchAnswer<FoundImport> {
+    const labelled = this.virtual
+      .list(resource)
+      .filter(({ metadata }) => metadata.labels?.['hostward.dev/imported'] === 'true');
+    return { kind: 'found', objects: labelled.map(projectVirtualContent) };
   }
 
   /** The configuration changes while the daemon runs. */

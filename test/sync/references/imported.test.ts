@@ -19,7 +19,7 @@ describe('content that is imported', () => {
     expect(world.said()).toBe('shared');
     expect(world.imported('shared')).toMatchObject({ type: 'Opaque', data: { value: 'aG9zdA==' } });
     expect(world.imported('shared')?.metadata).toMatchObject({ annotations: { 'hostward.dev/imported-from': uid } });
-    expect(world.imported('shared')?.metadata.labels).toBeUndefined();
+    expect(world.imported('shared')?.metadata.labels).toEqual({ 'hostward.dev/imported': 'true' });
     expect(world.imported('private')).toBeUndefined();
     expect(world.said('k', 'other')).toBe(nameOf('private'));
     expect(world.eventReasons()).toEqual(['ReferenceUnresolved']);
@@ -46,6 +46,21 @@ describe('content that is imported', () => {
     await world.restart();
     expect(world.contentWrites()).toHaveLength(writes);
     expect(world.host.list('secrets')).toHaveLength(1);
+  });
+
+  it('gets its label again, also when an earlier version made it without', async () => {
+    await start({}, (w) => {
+      w.refer({ k: 'shared' });
+      w.host.put('secrets', hostSecret('shared'));
+    });
+    await world.stop();
+    const { labels: _, ...metadata } = (world.imported('shared') as KubeObject).metadata;
+    world.virtual.put('secrets', { ...(world.imported('shared') as KubeObject), metadata });
+    await world.run();
+    expect(world.imported('shared')?.metadata.labels).toEqual({ 'hostward.dev/imported': 'true' });
+    const writes = world.contentWrites().length;
+    await world.restart();
+    expect(world.contentWrites()).toHaveLength(writes);
   });
 
   it.each([false, true])('it goes with the last reference (while the daemon is down: %s)', async (isDown) => {

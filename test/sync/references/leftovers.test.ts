@@ -187,3 +187,79 @@ describe('copies whose reference patch was removed while the daemon was down', (
     expect(secretsOnHost()).toEqual(['second']);
   });
 });
+
+describe('imports whose reference patch was removed while the daemon was down', () => {
+  const imports = (w: ReferenceWorld) => {
+    w.refer({ k: 'shared' });
+    w.host.put('secrets', hostSecret('shared'));
+  };
+  const isThere = () => world.imported('shared') !== undefined;
+
+  it('go at the next start, and the object of the host stays', async () => {
+    await start({}, imports);
+    world.virtual.put('secrets', secret('own'));
+    await restartWith({ references: [toConfigMap] });
+    expect([isThere(), world.said('k'), secretsOnHost()]).toEqual([false, 'shared', ['shared']]);
+    expect(world.imported('own')).toBeDefined();
+    expect(world.references.status()).toMatchObject({ ConfigMap: {} });
+    expect(world.contentWrites().at(-1)).toBe('virtual remove secrets shared');
+  });
+
+  it('go too when the host has taken its label back', async () => {
+    await start({}, imports);
+    await world.stop();
+    const found = world.host.get('secrets', 'vcluster-vc', 'shared') as KubeObject;
+    world.host.put('secrets', { ...found, metadata: { ...found.metadata, labels: {} } });
+    await restartWith({ references: [] });
+    expect(isThere()).toBe(false);
+  });
+
+  it.each([
+    ['has gone', () => {}],
+    ['was made anew', () => void world.host.put('secrets', hostSecret('shared'))],
+  ])('stay when the object of the host %s: then they are the tenant’s', async (_, then) => {
+    await start({}, imports);
+    await world.stop();
+    world.host.remove('secrets', 'vcluster-vc', 'shared');
+    then();
+    await restartWith({ references: [] });
+    await world.clock.advance(120_000);
+    await world.quiet();
+    expect([isThere(), world.references.status()]).toEqual([true, undefined]);
+  });
+
+  it('are not confused with what a tenant has marked', async () => {
+    await start({ references: [] }, (w) => {
+      w.host.put('secrets', hostSecret('shared'));
+      const labels = { 'hostward.dev/imported': 'true' };
+      w.virtual.put('secrets', secret('shared', 'djE=', { labels }));
+      const annotations = { 'hostward.dev/imported-from': 'uid-guess' };
+      w.virtual.put('secrets', secret('other', 'djE=', { labels, annotations }));
+    });
+    expect(world.virtual.list('secrets')).toHaveLength(2);
+    expect(world.contentWrites()).toEqual([]);
+  });
+
+  it('stay, with one sentence in status, while they may not be listed, and go a minute after', async () => {
+    await start({}, imports);
+    const searchImports = () => ({ kind: 'forbidden' as const, message: 'not allowed to list secrets' });
+    await restartWith({ references: [], searchImports });
+    const note =
+      'imports that earlier reference patches made of a Secret may be left in the virtual cluster: not allowed to list secrets';
+    expect([isThere(), world.references.status()]).toMatchObject([true, { Secret: { note } }]);
+    delete world.given.searchImports;
+    await world.clock.advance(60_000);
+    await world.quiet();
+    expect([isThere(), world.references.status()]).toEqual([false, undefined]);
+  });
+
+  it('are listed by a dry run, and stay', async () => {
+    await start({}, imports);
+    Object.assign(world.options, { isDryRun: true });
+    await restartWith({ references: [] });
+    expect(isThere()).toBe(true);
+    expect(
+      [...world.references.differences('Endpoints')].map(({ object, writes }) => [object, writes[0]?.request]),
+    ).toEqual([['Secret default/shared', 'virtual remove']]);
+  });
+});

@@ -62,6 +62,7 @@ describe('two referring kinds', () => {
         return { virtual: window, copies: window, importable: window };
       },
       findCopies: async () => ({ kind: 'failed' }),
+      findImports: async () => ({ kind: 'failed' }),
       clock: world.clock,
       random: () => 0.5,
       log: silentLog,

@@ -11,7 +11,7 @@
 //   imported         gone, or another uid          any           the mark means nothing: the tenant's
 
 import { type KubeObject, splitKey } from '../../../object/meta/object.ts';
-import { importedFromKey } from '../../plan/keys/reserved-keys.ts';
+import { importedFromKey, importedLabel } from '../../plan/keys/reserved-keys.ts';
 import type { HostPlace } from '../../plan/placement.ts';
 import { type HostContent, isToken, type VirtualContent } from './content-kind.ts';
 import { alignStep, ask, type ContentFacts, type ContentStep, done, notCounted, removalOf } from './content-step.ts';
@@ -57,13 +57,19 @@ function planHere(facts: ContentFacts): ContentStep {
   return planCopy(facts, virtual);
 }
 
+const importLabels = { [importedLabel]: 'true' };
+
+function isMarkedImport({ labels }: VirtualContent): boolean {
+  return labels?.[importedLabel] === 'true';
+}
+
 function renderImport(facts: ContentFacts, importable: HostContent): { object: KubeObject; place: HostPlace } {
   const place = splitKey(facts.key);
   const object: KubeObject = {
     apiVersion: 'v1',
     kind: facts.kind.kind,
     // The tenant asked for the content; the host's labels and annotations have a meaning on the host only.
-    metadata: { ...place, annotations: { [importedFromKey]: importable.uid } },
+    metadata: { ...place, labels: importLabels, annotations: { [importedFromKey]: importable.uid } },
     ...importable.content,
   };
   return { object, place };
@@ -79,5 +85,6 @@ function planImport(
     if (facts.mayRemove) return ask(removalOf(virtual, 'virtual'));
     return done(notCounted);
   }
-  return alignStep(importable, virtual, { side: 'virtual', isReplaceable: true });
+  const metadata = isMarkedImport(virtual) ? undefined : { labels: importLabels };
+  return alignStep(importable, virtual, { side: 'virtual', metadata, isReplaceable: true });
 }

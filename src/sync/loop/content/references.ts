@@ -21,7 +21,7 @@ import type { ListDoubt } from '../../world/doubt/doubted-list.ts';
 import type { Difference } from '../../world/ledger.ts';
 import { ContentSync } from './content-sync.ts';
 import { type ContentWindows, ContentWorld } from './content-world.ts';
-import { type FoundCopies, Leftovers } from './leftovers.ts';
+import { Leftovers, type LeftoversOptions } from './leftovers.ts';
 import { contentStatus, createReferenceMetrics, type ReferenceMetrics } from './reference-metrics.ts';
 import { gapsOf, troubleWith, unmetIn } from './reference-troubles.ts';
 
@@ -37,12 +37,10 @@ export interface ReferenceSettings {
   exported: ReadonlySet<string>;
 }
 
-export interface ReferencesOptions {
+export interface ReferencesOptions extends Pick<LeftoversOptions, 'findCopies' | 'findImports'> {
   queue: WorkQueue;
   settings: ReferenceSettings;
   openWindows: (kind: ContentKind) => ContentWindows;
-  /** Host objects of a kind that no patch names, with the marker label of this virtual cluster. */
-  findCopies: (kind: ContentKind) => Promise<FoundCopies>;
   clock: Clock;
   random: () => number;
   log: Log;
@@ -196,10 +194,12 @@ export class References {
 
   #openLeftovers(): Leftovers {
     const ports = this.#connected();
-    const { findCopies, clock, log } = this.#options;
+    const { findCopies, findImports, clock, log } = this.#options;
     return new Leftovers({
       findCopies,
+      findImports,
       hostWriter: ports.hostWriter,
+      virtualWriter: ports.virtualWriter,
       placement: () => ports.rules().translation.placement,
       mayWrite: () => ports.mayWrite(),
       isDryRun: ports.isDryRun,
@@ -247,7 +247,7 @@ export class References {
     for (const { kind } of contentKinds) this.#series.differences(kind, withheld.get(kind)?.length ?? 0);
   }
 
-  /** Undefined when no kind crosses and no leftover copy is known. */
+  /** Undefined when no kind crosses and nothing is known to be left. */
   status(): object | undefined {
     const notes = this.#leftovers?.notes ?? new Map<string, string>();
     if (this.#syncs.size === 0 && notes.size === 0) return undefined;
@@ -282,9 +282,9 @@ export class References {
     if (askedBy !== this.#firstKind) return;
     for (const [kind, sync] of this.#syncs)
       for (const [key, writes] of sync.ledger.differences) yield { object: `${kind} ${key}`, writes };
-    for (const { kind, copy } of this.#leftovers?.withheld ?? []) {
-      const object = `${kind} ${copy}`;
-      yield { object, writes: [{ request: 'host remove', reason: 'references', touches: [object] }] };
+    for (const { kind, side, key } of this.#leftovers?.withheld ?? []) {
+      const object = `${kind} ${key}`;
+      yield { object, writes: [{ request: `${side} remove`, reason: 'references', touches: [object] }] };
     }
   }
 

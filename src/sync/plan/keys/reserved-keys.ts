@@ -26,6 +26,8 @@ export const pauseKey = 'hostward.dev/pause';
 export const importableLabel = 'hostward.dev/importable';
 /** Annotation of an imported object: the uid of its host object. */
 export const importedFromKey = 'hostward.dev/imported-from';
+/** Label of an imported object, by which a daemon finds it whose patches name no object of its kind. */
+export const importedLabel = 'hostward.dev/imported';
 /** Annotation of an exported copy: the label keys that came from the tenant. */
 export const labelKeysKey = 'hostward.dev/label-keys';
 
