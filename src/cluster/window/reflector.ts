@@ -5,6 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Key } from '../../object/meta/object.ts';
+import { LastingTrouble } from '../../pace/lasting-trouble.ts';
 import type { WindowMetrics } from '../metrics.ts';
 import { type Connection, pauseBefore } from '../wire/connection.ts';
 import { type WindowScope, watchPath } from '../wire/scope.ts';
@@ -58,6 +59,7 @@ export class Reflector<T extends Item> {
   #running: Promise<void> | undefined;
   #interrupt = new AbortController();
   #trouble: WindowTrouble | undefined;
+  readonly #told = new LastingTrouble();
   #lastHeardMs: number;
   #failures: Failures = {};
   #hasListed = false;
@@ -163,10 +165,14 @@ export class Reflector<T extends Item> {
     const beganMs = this.#trouble?.isAnswered === isAnswered ? sinceMs : undefined;
     this.#trouble = { message: trouble, sinceMs: beganMs ?? clock.now(), isAnswered, isForbidden, unservedMs };
     const where = { cluster: connection.name, resource: scope.ref.resource, namespace: scope.namespace };
-    log.warn(
-      { ...where, reason: step.reason, next: step.next, delayMs: Math.round(step.delayMs), trouble: step.trouble },
-      'watch interrupted',
-    );
+    const about = { ...where, reason: step.reason, next: step.next, delayMs: Math.round(step.delayMs), trouble };
+    if (this.#told.isNews(trouble, clock.now())) log.warn(about, 'watch interrupted');
+    else log.debug(about, 'watch interrupted');
+  }
+
+  #noTrouble(): void {
+    this.#trouble = undefined;
+    this.#told.over();
   }
 
   #servedAgain(): void {
@@ -245,7 +251,7 @@ export class Reflector<T extends Item> {
       if (!(await inSlices())) return;
     }
     this.#served = list.upTo;
-    this.#trouble = undefined;
+    this.#noTrouble();
     sink.listed({ isFirst: !this.#hasListed, count: list.count, removed, upTo: list.upTo });
     this.#hasListed = true;
   }
@@ -271,7 +277,7 @@ export class Reflector<T extends Item> {
       signal: this.#interrupt.signal,
       opened: () => {
         this.#hear();
-        this.#trouble = undefined;
+        this.#noTrouble();
         this.#servedAgain();
         wasOpened = true;
       },

@@ -13,6 +13,16 @@ export interface LeaseRecord {
   leaseDurationSeconds: number;
 }
 
+/** A lease as it was last read, `sinceMs` for the first time in this state. */
+export interface SeenLease {
+  lease: KubeObject;
+  resourceVersion: string;
+  record: LeaseRecord;
+  sinceMs: number;
+  /** The lease was deleted; its holder may not have noticed. */
+  isGone: boolean;
+}
+
 /** A server that does not answer must not delay the stop for long. */
 const releaseTimeoutMs = 1_500;
 

@@ -5,9 +5,10 @@ import { type Clock, pause, type Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
+import { LastingTrouble } from '../../pace/lasting-trouble.ts';
 import { type LeaseMetrics, leaseMetrics } from '../metrics.ts';
 import type { Connection } from '../wire/connection.ts';
-import { LeaseObject, type LeaseRecord, messageOfAnswer, microTime, recordOf } from './lease-object.ts';
+import { LeaseObject, messageOfAnswer, microTime, recordOf, type SeenLease } from './lease-object.ts';
 
 export interface LeaseOptions {
   connection: Connection;
@@ -67,15 +68,6 @@ export function openLease(options: LeaseOptions): Lease {
   return new HeldLease(options);
 }
 
-interface SeenLease {
-  lease: KubeObject;
-  resourceVersion: string;
-  record: LeaseRecord;
-  sinceMs: number;
-  /** The lease was deleted; its holder may not have noticed. */
-  isGone: boolean;
-}
-
 class HeldLease implements Lease {
   #options: LeaseOptions;
   #clock: Clock;
@@ -93,6 +85,7 @@ class HeldLease implements Lease {
   /** Who last took or renewed the lease while this process looked. */
   #renewedBy: string | undefined;
   #expiry: Timer | undefined;
+  readonly #trouble = new LastingTrouble();
   #ended = new AbortController();
   #running: Promise<void> | undefined;
 
@@ -140,13 +133,19 @@ class HeldLease implements Lease {
     while (!this.#ended.signal.aborted) {
       const trouble = await this.#attempt();
       if (this.#ended.signal.aborted) return;
-      if (trouble !== undefined) {
-        this.#metrics.renewFailed();
-        this.#options.log.warn({ lease: this.#options.name, trouble }, 'lease request failed');
-      }
+      this.#tell(trouble);
       this.#judge(trouble);
       await pause(this.#clock, this.#nextAttemptMs(), this.#ended.signal);
     }
+  }
+
+  /** A standby asks twice a second. */
+  #tell(trouble: string | undefined): void {
+    const { log, name } = this.#options;
+    if (trouble !== undefined) this.#metrics.renewFailed();
+    if (trouble === undefined && this.#trouble.over()) log.info({ lease: name }, 'lease requests are answered again');
+    else if (trouble !== undefined && this.#trouble.isNews(trouble, this.#clock.now()))
+      log.warn({ lease: name, trouble }, 'lease request failed');
   }
 
   /** A standby wakes when the lease expires. The random part makes it unlikely that two standbys try at once. */

@@ -7,6 +7,7 @@ import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { Fifo } from '../../pace/fifo.ts';
+import { LastingTrouble } from '../../pace/lasting-trouble.ts';
 import { TokenBucket } from '../../pace/token-bucket.ts';
 import type { Answer } from '../answer.ts';
 import { type WriterMetrics, type WriteVerb, writerMetrics } from '../metrics.ts';
@@ -63,6 +64,7 @@ class PacedWriter implements Writer {
   readonly #queue = new Fifo<QueuedRequest>();
   #inFlight = 0;
   #holdUntilMs = 0;
+  readonly #pushedBack = new LastingTrouble();
   #timer: Timer | undefined;
   #state: 'open' | 'stopping' = 'open';
   /** All request handles, as many as the most requests in flight so far, and the free ones among them. */
@@ -206,16 +208,16 @@ class PacedWriter implements Writer {
       if (askedMs > 0) this.#hold(nowMs + askedMs + this.#random() * Math.min(askedMs / 4, pushbackMs));
     } else if (answer.kind !== 'notSent') {
       this.#limit.answered(tookMs, this.#inFlight);
+      this.#pushedBack.over();
     }
   }
 
   #hold(untilMs: number): void {
     if (untilMs <= this.#holdUntilMs) return;
-    if (this.#clock.now() >= this.#holdUntilMs)
-      this.#log.warn(
-        { cluster: this.#connection.name, waitMs: Math.round(untilMs - this.#clock.now()) },
-        'the api server asks to wait',
-      );
+    const nowMs = this.#clock.now();
+    const waitMs = Math.round(untilMs - nowMs);
+    const message = 'the api server asks to wait';
+    if (this.#pushedBack.isNews(message, nowMs)) this.#log.warn({ cluster: this.#connection.name, waitMs }, message);
     this.#holdUntilMs = untilMs;
   }
 

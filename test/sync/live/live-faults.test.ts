@@ -7,6 +7,7 @@ import { missedSuite } from '../../contract/sync/missed.ts';
 import { racesSuite } from '../../contract/sync/races.ts';
 import { rightsSuite } from '../../contract/sync/rights.ts';
 import { rotationSuite } from '../../contract/sync/rotation.ts';
+import { outageLogSuite } from '../../contract/sync-stage/outage-log.ts';
 import { outagesSuite } from '../../contract/sync-stage/outages.ts';
 import { processSuite } from '../../contract/sync-stage/process.ts';
 import { type EmbeddedBackend, startEmbeddedBackend } from './embedded-backend.ts';
@@ -25,5 +26,6 @@ describe('live sync between two embedded API servers, disturbed', () => {
   missedSuite(() => backend);
   rotationSuite(() => backend);
   outagesSuite(() => backend);
+  outageLogSuite(() => backend);
   processSuite(() => backend);
 });

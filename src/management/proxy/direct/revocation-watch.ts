@@ -7,6 +7,7 @@ import { type Clock, pause } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import { backOffMs } from '../../../pace/back-off.ts';
+import { LastingTrouble } from '../../../pace/lasting-trouble.ts';
 import { type RevocationEntry, readEntry } from '../../credentials/claims/revocations.ts';
 
 export interface RevocationWatchOptions {
@@ -32,6 +33,7 @@ export class RevocationWatch {
   /** All revocations that there were when the watch was opened have come. */
   #isWhole = false;
   #heardMs: number | undefined;
+  readonly #told = new LastingTrouble();
   readonly #openedMs: number;
   #running: Promise<void> = Promise.resolve();
 
@@ -71,7 +73,7 @@ export class RevocationWatch {
       try {
         await this.#follow();
       } catch (error) {
-        if (!this.#ended.signal.aborted)
+        if (!this.#ended.signal.aborted && this.#told.isNews(String(error), clock.now()))
           log.warn({ component: 'direct', error: String(error) }, 'revocations not followed');
       }
       failures = this.#heardMs === before ? failures + 1 : 1;
@@ -105,7 +107,7 @@ export class RevocationWatch {
   }
 
   #heard(line: string): void {
-    const { clock, taken } = this.#options;
+    const { clock, log, taken } = this.#options;
     const event: unknown = JSON.parse(line);
     if (!isRecord(event)) throw new Error('want an event in JSON');
     const { type, object } = event;
@@ -113,6 +115,7 @@ export class RevocationWatch {
       case 'BOOKMARK':
         this.#isWhole ||= endsInitialEvents(object);
         if (this.#isWhole) this.#heardMs = clock.now();
+        if (this.#isWhole && this.#told.over()) log.info({ component: 'direct' }, 'revocations followed again');
         return;
       case 'ADDED':
       case 'MODIFIED': {

@@ -17,6 +17,7 @@ import { type Connection, pauseBefore } from '../../../cluster/wire/connection.t
 import { type WindowScope, watchPath } from '../../../cluster/wire/scope.ts';
 import type { Log } from '../../../log.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
+import { LastingTrouble } from '../../../pace/lasting-trouble.ts';
 import type { HostListener, HostRecord } from '../../../store/kubernetes/host-records.ts';
 
 export interface HostFollowerOptions {
@@ -45,6 +46,7 @@ export class HostFollower {
   #isStopped = false;
   #reached = '0';
   #failures: Failures = {};
+  readonly #trouble = new LastingTrouble();
   /** An older list may come from a server that lags; a second one shows that the host was set back. */
   #olderLists = 0;
 
@@ -97,7 +99,13 @@ export class HostFollower {
     this.#failures[failed] = (this.#failures[failed] ?? 0) + 1;
     this.#options.listener.trouble(trouble);
     const about = { component: 'management', reason, next, delayMs: Math.round(delayMs), trouble };
-    this.#options.log.warn(about, 'records of the host not followed');
+    if (this.#trouble.isNews(trouble, this.#options.clock.now()))
+      this.#options.log.warn(about, 'records of the host not followed');
+  }
+
+  #noTrouble(): void {
+    this.#trouble.over();
+    this.#options.listener.trouble(undefined);
   }
 
   async #list(): Promise<ReflectorStep> {
@@ -122,7 +130,7 @@ export class HostFollower {
     this.#failures = {};
     this.#reached = result.resourceVersion;
     listener.listed(records, version);
-    listener.trouble(undefined);
+    this.#noTrouble();
     return { next: 'watch', delayMs: 0, reason: 'first' };
   }
 
@@ -134,7 +142,7 @@ export class HostFollower {
   }
 
   async #watch(checks: boolean): Promise<ReflectorStep> {
-    const { connection, scope, clock, random, listener } = this.#options;
+    const { connection, scope, clock, random } = this.#options;
     const startMs = clock.now();
     let wasOpened = false;
     const history = () => ({ failures: this.#failures, wasOpened, watchedMs: clock.now() - startMs });
@@ -148,7 +156,7 @@ export class HostFollower {
       signal: this.#interrupt.signal,
       opened: () => {
         wasOpened = true;
-        listener.trouble(undefined);
+        this.#noTrouble();
       },
       heard: () => undefined,
       probe: () => this.#checkVersion(),
