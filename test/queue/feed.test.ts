@@ -119,6 +119,20 @@ describe('feed()', () => {
     isDone = true;
     expect(turns).toBeGreaterThan(20);
   });
+
+  test('does not block the event loop while it has no key, because its work is divided all the same', async () => {
+    const queue = makeQueue();
+    let turns = 0;
+    const count = (): void => {
+      turns++;
+      if (!queue.isIdle) setImmediate(count);
+    };
+    setImmediate(count);
+    queue.work(8, () => {});
+    queue.feed('none', Array<undefined>(10_000), 10_000);
+    await queue.whenIdle();
+    expect(turns).toBeGreaterThanOrEqual(18);
+  });
 });
 
 describe('aside()', () => {
@@ -167,6 +181,39 @@ describe('aside()', () => {
     ends[1]?.();
     await queue.whenIdle();
     expect(queue.running).toBe(0);
+  });
+
+  test('takes the worker again behind the wait, so that no more keys work at once than there are workers', async () => {
+    const queue = makeQueue();
+    const ends: (() => void)[] = [];
+    let [atOnce, most] = [0, 0];
+    queue.work(1, async (key) => {
+      if (key === 'patched') await queue.aside(key, new Promise<void>((resolve) => ends.push(resolve)));
+      most = Math.max(most, ++atOnce);
+      await new Promise<void>((resolve) => clock.after(5, resolve));
+      atOnce--;
+    });
+    queue.add('patched');
+    await clock.advance(50);
+    ends[0]?.();
+    await clock.advance(50);
+    for (const key of ['a', 'b', 'c']) queue.add(key);
+    await clock.advance(50);
+    await queue.whenIdle();
+    expect(most).toBe(1);
+  });
+
+  test('keeps memory for a bounded number of keys that wait elsewhere', async () => {
+    const queue = makeQueue();
+    let began = 0;
+    queue.work(500, async (key) => {
+      began++;
+      await queue.aside(key, new Promise<void>(() => {}));
+    });
+    for (let at = 0; at < 3_000; at++) queue.add(`patched ${at}`);
+    await clock.advance(200);
+    // Two thousand without a worker, and one for each worker.
+    expect(began).toBe(2_500);
   });
 
   test('costs a wait that fails nothing but its failure', async () => {

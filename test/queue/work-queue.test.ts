@@ -179,6 +179,15 @@ test('every metric starts at zero', async () => {
   expect(text).toContain('hostward_queue_wait_seconds_count{queue="test"} 0');
 });
 
+test('the oldest waiting key may be in any lane', async () => {
+  const queue = makeQueue((key) => key.slice(0, 1));
+  for (const key of ['a1', 'b1', 'c1']) {
+    queue.add(key);
+    await clock.advance(1_000);
+  }
+  expect(queue.oldestMs).toBe(3_000);
+});
+
 test('the queue reports the age of the oldest waiting key', async () => {
   const queue = makeQueue();
   queue.add('a');

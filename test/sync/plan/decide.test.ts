@@ -99,6 +99,17 @@ const rows: Row[] = [
     facts: { ...host(asLabel('team', undefined)), mayRemoveLabelsBack: false },
     step: 'waiting BackFlowHeld',
   },
+  {
+    rule: '8: a removed label and an edited annotation before the Services are current',
+    facts: {
+      ...host((object) => {
+        asLabel('team', undefined)(object);
+        asAnnotation('note', 'm')(object);
+      }),
+      mayRemoveLabelsBack: false,
+    },
+    step: 'virtual patch',
+  },
   { rule: '9: paused on the host', facts: host(asAnnotation(pauseKey, 'true')), step: 'left Paused' },
   { rule: '10: nothing to change', facts: {}, step: 'inSync' },
   { rule: '11: a conflict on the host', facts: {}, memory: { mustRead: 'host' }, step: 'host get' },

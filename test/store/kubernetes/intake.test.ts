@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest';
+import type { HostRecord } from '../../../src/store/kubernetes/host-records.ts';
+import { Intake } from '../../../src/store/kubernetes/intake.ts';
+import { nameOf, recordData, replicaData, replicaName } from '../../../src/store/kubernetes/record-format.ts';
+import type { Judge } from '../../../src/store/kubernetes/record-reader.ts';
+import { Seals } from '../../../src/store/kubernetes/seals.ts';
+import { Timeline } from '../../../src/store/timeline.ts';
+import { VirtualClock } from '../../virtual-clock.ts';
+
+/** A store of one replica that has read nothing yet. */
+function opened() {
+  const seals = new Seals([{ version: 1, bytes: new Uint8Array(32) }]);
+  seals.useStore('first');
+  const intake = new Intake({ clock: new VirtualClock(), seals: () => seals });
+  const timeline = new Timeline();
+  const recordOf = (key: string, value: string, version: number): HostRecord => {
+    const data = recordData(key, value, undefined, { offset: 0, after: version - 1 });
+    return { name: nameOf(key), version, data: seals.applied(nameOf(key), data) };
+  };
+  const replicaOf = (replica: string, version: number): HostRecord => {
+    const sight = { epoch: 'first', reached: 1, since: 1, putBack: [], isSetBack: false };
+    const data = replicaData({ replica, beat: 1, about: '' }, sight);
+    return { name: replicaName(replica), version, data: seals.applied(replicaName(replica), data) };
+  };
+  const list = (records: readonly HostRecord[], judge: Judge = () => undefined) => {
+    const taken = intake.takeAll(records, { offset: 0, before: timeline, judge });
+    timeline.restore({ versions: taken.map((one) => ({ ...one, before: undefined, atMs: 0 })), compactedRevision: 0 });
+  };
+  const change = (found: HostRecord, isThere: boolean) => {
+    const read = isThere ? intake.read(found, 0) : undefined;
+    const taken = intake.take(found, read, { offset: 0, timeline });
+    if (taken !== undefined) timeline.apply({ ...taken, before: timeline.newest(taken.key), atMs: 0 });
+  };
+  return { intake, list, change, recordOf, replicaOf };
+}
+
+describe('Intake', () => {
+  it('counts the records and values that are there, however often they were replaced and removed', () => {
+    const { intake, list, change, recordOf } = opened();
+    list([recordOf('/a', '"1234567"', 1)]);
+    for (let version = 2; version < 50; version++) change(recordOf('/a', '"12"', version), true);
+    change(recordOf('/b', '"1"', 60), true);
+    expect(intake.size).toEqual({ records: 2, bytes: 7 });
+    change(recordOf('/a', '"12"', 61), false);
+    expect(intake.size).toEqual({ records: 1, bytes: 3 });
+    list([recordOf('/b', '"1"', 60)]);
+    expect(intake.size).toEqual({ records: 1, bytes: 3 });
+  });
+
+  it.each([
+    ['is written again', true],
+    ['is deleted', false],
+  ])('names a record that was put back no longer when it %s', (_, isThere) => {
+    const { intake, list, change, recordOf } = opened();
+    list([recordOf('/a', '"old"', 30)], () => 'it is an older version');
+    expect([...intake.putBack, ...intake.aside]).toEqual([
+      [nameOf('/a'), 30],
+      [nameOf('/a'), 'it is an older version'],
+    ]);
+    change(recordOf('/a', '"new"', 31), isThere);
+    expect([intake.putBack.size, intake.aside.size]).toEqual([0, 0]);
+  });
+
+  it('hears no replica any more whose record a whole list lacks', () => {
+    const { intake, list, replicaOf } = opened();
+    list([replicaOf('one', 5), replicaOf('two', 6)]);
+    list([replicaOf('two', 7)]);
+    expect([...intake.replicas.beats.keys()]).toEqual(['two']);
+  });
+});
