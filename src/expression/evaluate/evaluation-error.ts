@@ -12,6 +12,8 @@ export interface EvaluationError {
   position?: { line: number; column: number };
   /** Set when a later try may succeed: the wait before that try. */
   retryAfterMs?: number;
+  /** It says nothing of the expression nor of the value: the evaluator ended in between, as a new configuration has a new one. */
+  isPassing?: true;
 }
 
 /** The error of an expression whose request ran out. */

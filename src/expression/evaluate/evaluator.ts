@@ -86,6 +86,7 @@ class SandboxedEvaluator implements Evaluator {
   readonly #offenders: Offenders;
   readonly #metrics: ExpressionMetrics | undefined;
   readonly #isOnlooker: boolean;
+  #isStopped = false;
 
   constructor({ sandbox, writer, memory, offenders, metrics, isOnlooker = false }: EvaluatorParts) {
     this.#sandbox = sandbox;
@@ -110,6 +111,7 @@ class SandboxedEvaluator implements Evaluator {
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true;
     await this.#sandbox?.stop();
   }
 
@@ -175,7 +177,10 @@ class SandboxedEvaluator implements Evaluator {
       causes: groups.map(({ expression }) => this.#writer.indexOf(expression)),
     });
     if (outcome.kind === 'unavailable')
-      return this.#failAll(groups, { kind: 'crash', message: outcome.message, retryAfterMs: unavailableMs });
+      return this.#failAll(groups, {
+        ...{ kind: 'crash', message: outcome.message, retryAfterMs: unavailableMs },
+        ...(this.#isStopped && { isPassing: true }),
+      });
     if (outcome.kind !== 'answer') {
       const isAlone = isRetry || groups.length === 1;
       return isAlone ? this.#failAlone(request, outcome) : this.#tryEach(request, text);

@@ -28,6 +28,8 @@ export interface PatchFailure {
   source?: string;
   /** Set when another object or the machine may have caused the failure, so that a retry makes sense. */
   retryAfterMs?: number;
+  /** The rules ended before they had judged. Nobody is told, and nothing is written without them. */
+  isPassing?: true;
 }
 
 /** Why the host's value of a key cannot reach the virtual object, by virtual key. */

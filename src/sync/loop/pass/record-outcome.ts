@@ -4,7 +4,7 @@ import type { Clock } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';
 import type { Key } from '../../../object/meta/object.ts';
 import type { QueuePart } from '../../../queue/queue-part.ts';
-import { backflowMessage, backflowRetryMs } from '../../plan/backflow.ts';
+import { backflowFailuresIn, backflowMessage, backflowRetryMs } from '../../plan/backflow.ts';
 import type { Facts, Outcome } from '../../plan/step.ts';
 import type { Contest } from '../../world/contest.ts';
 import { type LedgerPage, labelOf } from '../../world/ledger.ts';
@@ -159,6 +159,8 @@ function tellLapse(key: Key, { patchLapse, virtual }: Facts, options: RecordOutc
 
 /** A host value that cannot be reversed: both sides keep what they have, and everything else goes on. */
 function tellBackflow(key: Key, { backflowFailures, virtual }: Facts, options: RecordOutcomeOptions): void {
+  // What nobody has judged is judged again.
+  if (backflowFailuresIn(backflowFailures).some(({ failure }) => failure.isPassing)) return;
   const message = backflowMessage(backflowFailures);
   const failures = message === undefined ? undefined : backflowFailures;
   const before = backflowMessage(options.ledger.setBackflowFailures(key, failures));

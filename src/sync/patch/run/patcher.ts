@@ -216,7 +216,7 @@ export class Patcher {
     this.#options.counts.failed(patch.index, failure.class, failure.message);
     const { onError } = patch.entry;
     const mayKeep = pass.host !== undefined && !isNewVirtualObject(pass.host, pass.virtual);
-    const endsPass = onError === 'fail' || (onError === 'keepLast' && !mayKeep);
+    const endsPass = onError === 'fail' || (onError === 'keepLast' && !mayKeep) || failure.isPassing === true;
     traceFailure(failed, pass.isTrial ? undefined : this.#options.trace, { endsPass });
     if (endsPass) return failed;
     if (onError === 'keepLast') {

@@ -38,6 +38,7 @@ export function failureOf({ patch, matches, errors }: Failed, source: string | u
     ...(error.position && { position: error.position }),
     ...(source !== undefined && { source }),
     ...(error.retryAfterMs !== undefined && { retryAfterMs: error.retryAfterMs }),
+    ...(error.isPassing && { isPassing: true }),
   };
 }
 

@@ -129,8 +129,10 @@ function decideCreate(
 
 /** After a failed patch the host copy stays unchanged: no unpatched value is published and no address is withdrawn. */
 function decideStale(facts: Facts, failure: PatchFailure): PlanStep {
+  const { message, retryAfterMs, isPassing } = failure;
+  if (isPassing) return done({ kind: 'retry', message, retryAfterMs });
   const copy = facts.host === undefined ? 'there is no host copy yet' : 'the host copy stays as it was';
-  return done({ kind: 'refused', reason: 'PatchFailed', message: `${failure.message}; ${copy}`, failure });
+  return done({ kind: 'refused', reason: 'PatchFailed', message: `${message}; ${copy}`, failure });
 }
 
 interface Presence {

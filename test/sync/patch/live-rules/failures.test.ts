@@ -4,11 +4,40 @@ import type { Sandbox, SandboxOutcome } from '../../../../src/expression/sandbox
 import { patchedObjectStatus } from '../../../../src/sync/report/object-status.ts';
 import { syncStatus } from '../../../../src/sync/report/status.ts';
 import { InProcessSandbox } from '../../../expression/in-process-sandbox.ts';
+import { settle } from '../../../virtual-clock.ts';
 import { edit, endpoints, ipOf, putPair } from '../../fake-sync.ts';
 import { entry } from '../fake-patch.ts';
 import { annotations, setUp, start, virtual, world } from './stage.ts';
 
 setUp();
+
+/** Answers nothing any more after `holdBack`, until it is stopped. */
+function endingSandbox() {
+  let isHeld = false;
+  const held: ((outcome: SandboxOutcome) => void)[] = [];
+  const unavailable: SandboxOutcome = { kind: 'unavailable', message: 'the sandbox was stopped' };
+  const openSandbox = (setup: SandboxSetup): Sandbox => {
+    const inner = new InProcessSandbox(setup);
+    let isStopped = false;
+    return {
+      start: () => inner.start(),
+      stop: async () => {
+        isStopped = true;
+        for (const settleOne of held.splice(0)) settleOne(unavailable);
+      },
+      run: (text) => {
+        if (isStopped) return Promise.resolve(unavailable);
+        return isHeld ? new Promise((resolve) => held.push(resolve)) : inner.run(text);
+      },
+    };
+  };
+  return {
+    openSandbox,
+    holdBack: () => {
+      isHeld = true;
+    },
+  };
+}
 
 describe('failure policy', () => {
   const failing = (onError: 'fail' | 'skip' | 'keepLast') =>
@@ -115,6 +144,42 @@ describe('failure policy', () => {
     await world.clock.advance(1_000);
     await world.quiet();
     expect(annotations(world.copy('web'))['k']).toBe('p-v');
+  });
+
+  // A reload ends the old sandbox; what was being judged there then is no fault of the tenant's value.
+  it.each(['fail', 'skip', 'keepLast'] as const)(
+    '%s: a value whose judge ended before its verdict is judged again: nobody is told, and nothing is written unpatched',
+    async (onError) => {
+      const { openSandbox, holdBack } = endingSandbox();
+      const patches = [entry({ path: 'metadata.annotations.k', expression: '"p-" + value', onError })];
+      await start({ patches, openSandbox }, (w) => putPair(w, 'web', '10.0.0.1', { annotations: { k: 'v' } }));
+      holdBack();
+      edit(world.virtual, virtual(), (draft) => {
+        draft.metadata.annotations = { k: 'w' };
+      });
+      await settle();
+      await world.patches?.stop();
+      await world.quiet();
+      expect(annotations(world.copy('web'))['k']).toBe('p-v');
+      expect(world.eventReasons()).toEqual([]);
+      expect(world.sync.ledger.entry('default/web')?.outcome).toMatchObject({ kind: 'retry', retryAfterMs: 1_000 });
+    },
+  );
+
+  it('a host value whose judge ended before its verdict is no failure of the way back', async () => {
+    const { openSandbox, holdBack } = endingSandbox();
+    const pair = { expression: '"p-" + value', reverseExpression: 'value.slice(2)' };
+    const patches = [entry({ path: 'metadata.annotations.k', ...pair })];
+    await start({ patches, openSandbox }, (w) => putPair(w, 'web', '10.0.0.1', { annotations: { k: 'v' } }));
+    holdBack();
+    edit(world.host, world.copy('web'), (draft) => {
+      draft.metadata.annotations = { ...draft.metadata.annotations, k: 'p-w' };
+    });
+    await settle();
+    await world.patches?.stop();
+    await world.quiet();
+    expect([annotations(virtual())['k'], annotations(world.copy('web'))['k']]).toEqual(['v', 'p-w']);
+    expect([world.eventReasons(), world.sync.ledger.backflowFailures.size]).toEqual([[], 0]);
   });
 
   it('fail: status lists no keys, because only the patches can tell which side wins', async () => {
