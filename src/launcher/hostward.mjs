@@ -4,7 +4,16 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { chooseHere, fail, handOver, isInstalled, leaveMemoryOutOfCores, say, withoutCoreFile } from './launch.mjs';
+import {
+  beginAgain,
+  chooseHere,
+  fail,
+  handOver,
+  isInstalled,
+  leaveMemoryOutOfCores,
+  say,
+  withoutCoreFile,
+} from './launch.mjs';
 
 // V8 flags per command, chosen by the figures of bench/. A young generation that holds the garbage of a burst saves copying.
 // More than one helper thread would take the processor from the API servers next to us. --expose-gc lets the daemon give memory
@@ -54,9 +63,12 @@ function start() {
   const isServer = servers.includes(words[0]);
   leaveMemoryOutOfCores();
   // Its options can open the inspector, and write the memory into a file at a signal. No child gets them either.
-  if (isServer && process.env.NODE_OPTIONS)
-    say('NODE_OPTIONS is not passed on, because its options can expose secrets');
+  const hasOptions = Boolean(process.env.NODE_OPTIONS);
   delete process.env.NODE_OPTIONS;
+  if (isServer && hasOptions) {
+    say('NODE_OPTIONS is not passed on, because its options can expose secrets');
+    beginAgain();
+  }
   if (choice.kind === 'this' && !isServer) return runHere(entry);
   const node = choice.kind === 'this' ? process.execPath : choice.program;
   const memory = isServer && process.constrainedMemory ? oldSpaceFlags(process.constrainedMemory()) : [];

@@ -98,7 +98,7 @@ const parentLookMs = 500;
  */
 export function handOver(program, args, { env = process.env, isWatched = false } = {}) {
   const isBelowNpm = isWatched && Boolean(env.npm_command);
-  if (typeof process.execve === 'function' && process.platform !== 'win32' && !isBelowNpm) {
+  if (mayReplace() && !isBelowNpm) {
     process.execve(program, [program, ...args], env);
     return;
   }
@@ -117,6 +117,19 @@ export function handOver(program, args, { env = process.env, isWatched = false }
     process.exitCode = 128 + (constants.signals[signal] || 0);
     process.kill(process.pid, signal);
   });
+}
+
+/**
+ * Below npm this process stays, with the environment of the program, and with every option of Node that it was started with. So it
+ * begins again without them, where Node can.
+ */
+export function beginAgain(env = process.env) {
+  if (!mayReplace() || !env.npm_command) return;
+  process.execve(process.execPath, [process.execPath, ...process.argv.slice(1)], env);
+}
+
+function mayReplace() {
+  return typeof process.execve === 'function' && process.platform !== 'win32';
 }
 
 function endWithParent(child) {

@@ -30,11 +30,15 @@ afterEach(async () => {
 });
 
 /** Starts the launcher where core files are allowed, as far as the machine allows them, and waits for the words. */
-async function serve(words: string[], sign: string): Promise<{ pid: number; said: () => string }> {
+async function serve(
+  words: string[],
+  sign: string,
+  env: NodeJS.ProcessEnv = {},
+): Promise<{ pid: number; said: () => string }> {
   const open = 'ulimit -S -c "$(ulimit -H -c)"; exec "$0" "$@"';
   const child = spawn('/bin/sh', ['-c', open, process.execPath, launcher, ...words], {
     cwd: folder,
-    env: { PATH: process.env['PATH'], NODE_OPTIONS: prying },
+    env: { PATH: process.env['PATH'], NODE_OPTIONS: prying, ...env },
   });
   children.push(child);
   let said = '';
@@ -118,6 +122,21 @@ describe.runIf(process.platform === 'linux')('a process that holds secrets', { t
     expect(said()).toContain('NODE_OPTIONS is not passed on');
     await expectClosed([pid], () => answersOften(operations));
     expect(readFileSync(`/proc/${pid}/environ`, 'utf8')).not.toContain('NODE_OPTIONS');
+  });
+
+  it('is started below npm by a launcher that opens no inspector and writes no report either', async () => {
+    const [port, operations] = (await freePorts(2)) as [number, number];
+    const management = { listen: `127.0.0.1:${port}`, dataDir: join(folder, 'data') };
+    const config = write('h.yaml', { hostward: { listen: `127.0.0.1:${operations}`, management } });
+    const words = ['run', '--config', config];
+    const { pid, said } = await serve(words, 'management API started', { npm_command: 'exec' });
+    expect(said().split('NODE_OPTIONS is not passed on')).toHaveLength(2);
+    const [server = 0] = childrenOf(pid);
+    expect(readFileSync(`/proc/${pid}/environ`, 'utf8')).not.toContain('NODE_OPTIONS');
+    const files = readdirSync(folder);
+    for (const signal of ['SIGUSR1', 'SIGUSR2'] as const) process.kill(pid, signal);
+    await answersOften(operations);
+    expect([listening(pid), childrenOf(pid), readdirSync(folder)]).toEqual([[], [server], files]);
   });
 
   it('leaves no core, opens no inspector and writes no report: a direct endpoint', async () => {
