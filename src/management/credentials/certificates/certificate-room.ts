@@ -5,6 +5,8 @@ import type { IssueRecord } from './issue-record.ts';
 export const certificateLimits = {
   /** A person needs one, and a pipeline one for each run within the life of a certificate. */
   ofOneKey: 100,
+  /** Of an instance: the room of the instance is for all its owners. */
+  ofOneOwner: 500,
   /** An API server reads all its bindings for each decision. */
   ofOneInstance: 1_000,
 };
@@ -23,6 +25,12 @@ export function noRoom(
   const ofOwner = count((record) => record.subject.kind === subject.kind && record.subject.name === subject.name);
   if (ofOwner >= perOwner)
     return `the owner of the key has ${ofOwner} client certificates, and may have ${perOwner}; delete keys that are not used`;
+  const ofOwnerHere = count(
+    (record) =>
+      record.instance === instance && record.subject.kind === subject.kind && record.subject.name === subject.name,
+  );
+  if (ofOwnerHere >= certificateLimits.ofOneOwner)
+    return `the owner of the key has ${ofOwnerHere} client certificates of this virtual cluster, the most that one owner may have; delete keys that are not used`;
   const ofInstance = count((record) => record.instance === instance);
   if (ofInstance >= certificateLimits.ofOneInstance)
     return `the virtual cluster has ${ofInstance} client certificates, the most that one may have; wait until some end, or have keys deleted that are not used`;

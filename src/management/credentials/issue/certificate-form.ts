@@ -57,7 +57,7 @@ export function certificateForm(own: CertificateParts): MakeForm {
       const signed = await issue(own, asked, record, seconds);
       for (const warning of warningsOf(parts, asked, signed)) asked.ctx.warn(warning);
       const { certificatePem, keyPem, serial, notAfterMs } = signed;
-      const made = `issued the client certificate ${serial} of ${issueGroup(record.id)}`;
+      const made = tell(asked, record, serial);
       return { ...place, user: { certificatePem, keyPem }, expiresMs: notAfterMs, made };
     } catch (error) {
       own.revoker.end(record);
@@ -86,12 +86,20 @@ async function hostedForm(
     await book.put({ ...record, state: 'live', serial, notAfterMs });
     if (seconds > daySeconds)
       asked.ctx.warn(`the client certificate is valid until ${new Date(notAfterMs).toISOString()}`);
-    const made = `issued the client certificate ${serial} of ${issueGroup(record.id)}`;
+    const made = tell(asked, record, serial);
     return { ...place, user: { certificatePem, keyPem }, expiresMs: notAfterMs, made };
   } catch (error) {
     revoker.end(record);
     throw error;
   }
+}
+
+/** For the audit log: what was made, as an object and in words. It allows what the scope of a kubeconfig's key would. */
+function tell({ ctx }: FormInput, { id, subject, project, virtualCluster }: IssueRecord, serial: string): string {
+  const scope = { virtualClusters: [{ project, virtualCluster }] };
+  const text = JSON.stringify({ metadata: { name: serial, uid: id }, spec: { [subject.kind]: subject.name, scope } });
+  ctx.wrote?.({ kind: 'ClientCertificate', text });
+  return `issued the client certificate ${serial} of ${issueGroup(id)}`;
 }
 
 /** The certificate ends with the calling key, so a caller without a key is refused. */

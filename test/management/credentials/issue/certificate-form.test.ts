@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -79,6 +79,8 @@ async function standIn(folder: string): Promise<StandIn> {
   writeFileSync(made.kubeconfig, JSON.stringify(config));
   return made;
 }
+
+const server = 'https://v1.example.com';
 
 interface Scene {
   on: Bench;
@@ -195,12 +197,7 @@ describe('a kubeconfig with a client certificate', () => {
   });
 
   it.each([
-    [
-      'no CA',
-      { ingress: { server: 'https://v1.example.com', servedBy: 'virtualCluster' as const } },
-      409,
-      'ingress.certificateAuthority',
-    ],
+    ['no CA', { ingress: { server, servedBy: 'virtualCluster' as const } }, 409, 'ingress.certificateAuthority'],
     ['a CA that is not there', { signing: { certificate: '/nowhere', key: '/nowhere' } }, 503, 'the CA that signs'],
     ['a kubeconfig that is not there', { kubeconfig: '/nowhere' }, 503, 'cannot be used'],
   ])('says what is missing: %s', async (_what, instance, code, message) => {
@@ -324,6 +321,15 @@ describe('a kubeconfig with a client certificate', () => {
     await until(() => on.api.status().certificates.removalsWaiting.length === 0, 'the end of the removal');
   });
 
+  it.each(['virtualCluster', 'hostward'] as const)('is named in the outcome, served by %s', async (servedBy) => {
+    const { on, ask } = await scene(servedBy === 'hostward' ? { ingress: { server, servedBy } } : {});
+    expect((await ask()).code).toBe(201);
+    const lines = readFileSync(join(on.folder, 'audit.log'), 'utf8').split('\n');
+    const line = JSON.parse(lines.find((one) => one.includes('issued the client certificate')) ?? '{}');
+    const about = { kind: 'ClientCertificate', name: expect.stringMatching(/^[0-9a-f]+$/), owner: 'user:alice' };
+    expect(line.objects).toMatchObject([{ ...about, scope: expect.stringMatching(/^[0-9a-f]{16}$/) }]);
+  });
+
   it('counts certificates of an owner against the quota', async () => {
     const { on, key } = await scene();
     const asks = Array.from({ length: 21 }, () => on.ask('POST', path, { key, body: { spec: { clientCert: true } } }));
@@ -365,8 +371,17 @@ describe('the room for client certificates', () => {
     else expect(found).toMatch(why);
   });
 
+  it('is limited by owner in each virtual cluster, so that one owner with many keys leaves room for others', () => {
+    const records = many(500, (at) => record(`k${at}`, 'alice', 'v1'));
+    expect(noRoom(records, record('k', 'alice', 'v1'), 1000)).toMatch(
+      /owner of the key has 500 .* of this virtual cluster/,
+    );
+    expect(noRoom(records, record('k', 'alice', 'v2'), 1000)).toBeUndefined();
+    expect(noRoom(records, record('k', 'bob', 'v1'), 1000)).toBeUndefined();
+  });
+
   it('is limited by key, for requests at the same time too', async () => {
-    const ingress = { server: 'https://v1.example.com', servedBy: 'hostward' as const };
+    const ingress = { server, servedBy: 'hostward' as const };
     const { on, key } = await scene({ ingress }, movedClock(), { perOwner: 1000 });
     const asks = Array.from({ length: 103 }, () => on.ask('POST', path, { key, body: { spec: { clientCert: true } } }));
     const answers = await Promise.all(asks);
