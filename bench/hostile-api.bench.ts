@@ -381,7 +381,7 @@ function plantUnlimitedBodies(dist: string): void {
     [/bodyBytes:[\d*]+,storedBytes:[\d*]+,counts:\{labels[^}]*\}/, 'bodyBytes:3145728,storedBytes:1572864,counts:{}'],
     [/bodies:\{ofOne:[^}]*\}/, 'bodies:{ofOne:1e12,altogether:1e12}'],
     [/refusal\(\w+,\w+,\w+,\{perOwner\}\)\{/, '$&return;'],
-    [/ofOne:0?\.25,altogether:0?\.75,small:0?\.02/, 'ofOne:1,altogether:1,small:1'],
+    [/ofOne:0?\.25,ofOwner:0?\.5,altogether:0?\.75,small:0?\.02/, 'ofOne:1,ofOwner:1,altogether:1,small:1'],
   ] as const;
   const texts = new Map(
     readdirSync(dist)

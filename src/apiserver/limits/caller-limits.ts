@@ -1,6 +1,6 @@
-// Limits what one credential, and all credentials together, hold open at a time: connections, requests, watches and the bytes of
-// bodies. One key that
-// leaks, or one program that opens watches in a loop, must not take the server from everybody else. In: the name of the credential.
+// Limits what one credential, one owner with all credentials, and everybody together hold open at a time: connections, requests, watches
+// and the bytes of bodies. One key that leaks, one program that opens watches in a loop, or an owner who makes key after key, must not
+// take the server from everybody else: when all is taken, who holds most gives way to who holds less. In: the holder of the credential.
 // Out: 429 with Retry-After beyond a limit.
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -23,6 +23,15 @@ export interface Limit {
   altogether: number;
 }
 
+/** Of a credential: keys are made within a moment, and so are tokens of a key; owners stand in the configuration. */
+export interface Holder {
+  key: string;
+  owner: string;
+}
+
+/** Of what all may hold. Two owners, each with a program that has run wild, still leave the server to those who hold less. */
+const shareOfOwner = 1 / 2;
+
 /** With TLS 96 KiB, and as much again that the system holds of an answer that nobody reads: it may not be seen here, and counts as ours. */
 const connectionBytes = 192 * 1024;
 
@@ -39,7 +48,7 @@ export function connectionsIn(share: number, most: number, bytes: number = conne
  * clusters behind the server and its watches. 3,500 idle ones of one key ended a server with 384 MiB.
  * Requests: kube-apiserver serves 400 reads at a time by default.
  * Watches: an informer has one for each kind and namespace, and a pipeline one for each `kubectl wait`.
- * Proxied: a controller that watches every kind has a few hundred. 256 answers of a megabyte at a time ended a server with 384 MiB.
+ * Proxied: a controller that watches every kind has a few hundred.
  * Bodies, in bytes: 64 of the longest at a time, and 512 altogether, fewer in a small container; a parsed body takes several times its
  * bytes.
  */
@@ -72,23 +81,34 @@ const wayOut: Readonly<Record<Held, string>> = {
   bodies: 'wait for answers before sending more',
 };
 
+/** Something that is held open. */
+interface Holding {
+  of: Holder;
+  /** False = to end it now would end what is nearly done. */
+  mayEnd(): boolean;
+  end(): void;
+}
+
+type Sums = Map<string, number>;
+type OfEach<Value> = Readonly<Record<Held, Value>>;
+
+function ofEach<Value>(make: () => Value): Record<Held, Value> {
+  return { connections: make(), requests: make(), watches: make(), proxied: make(), bodies: make() };
+}
+
 export class CallerLimits {
-  readonly #limits: Readonly<Record<Held, Limit>>;
-  readonly #counts: Readonly<Record<Held, Map<string, number>>> = {
-    connections: new Map(),
-    requests: new Map(),
-    watches: new Map(),
-    proxied: new Map(),
-    bodies: new Map(),
-  };
-  readonly #open: Record<Held, number> = { connections: 0, requests: 0, watches: 0, proxied: 0, bodies: 0 };
-  readonly #refused: Record<Held, number> = { connections: 0, requests: 0, watches: 0, proxied: 0, bodies: 0 };
-  /** Oldest first. */
-  readonly #bodies = new Set<{ isWhole(): boolean; leave(): void; end(): void }>();
+  readonly #limits: OfEach<Limit>;
+  readonly #ofKeys: OfEach<Sums> = ofEach(() => new Map());
+  readonly #ofOwners: OfEach<Sums> = ofEach(() => new Map());
+  /** Oldest first, each with the function that takes it from the counts. */
+  readonly #holdings: OfEach<Map<Holding, () => void>> = ofEach(() => new Map());
+  readonly #open = ofEach(() => 0);
+  readonly #refused = ofEach(() => 0);
+  readonly #gaveWay = ofEach(() => 0);
   /** The credentials that have authenticated on a connection; nearly always one. */
   readonly #connected = new WeakMap<Socket, Set<string>>();
 
-  constructor(limits: Partial<Readonly<Record<Held, Limit>>> = {}) {
+  constructor(limits: Partial<OfEach<Limit>> = {}) {
     this.#limits = { ...callerLimits, ...limits };
   }
 
@@ -101,13 +121,20 @@ export class CallerLimits {
     return this.#refused[held];
   }
 
+  /** Since the start: what was ended for somebody who holds less. */
+  gaveWay(held: Held): number {
+    return this.#gaveWay[held];
+  }
+
   /** Called for each authenticated request; counts a connection once for each credential on it. */
-  connects(socket: Socket, credential: string): void {
+  connects(socket: Socket, of: Holder): void {
     const known = this.#connected.get(socket);
-    if (known?.has(credential) === true) return;
-    const leave = this.#enter('connections', credential);
-    if (known === undefined) this.#connected.set(socket, new Set([credential]));
-    else known.add(credential);
+    if (known?.has(of.key) === true) return;
+    // A connection of a proxy in front carries the requests of others too.
+    const mayEnd = () => this.#connected.get(socket)?.size === 1;
+    const leave = this.#enter('connections', { of, mayEnd, end: () => socket.destroy() });
+    if (known === undefined) this.#connected.set(socket, new Set([of.key]));
+    else known.add(of.key);
     // A proxy in front sends the requests of many credentials on one connection.
     if (known !== undefined) socket.setMaxListeners(0);
     socket.once('close', leave);
@@ -115,68 +142,77 @@ export class CallerLimits {
   }
 
   /** Counts the request until its answer, or the socket of its upgrade, has ended. */
-  admit(held: 'requests' | 'watches' | 'proxied', credential: string, answer: ServerResponse | Socket): void {
-    const leave = this.#enter(held, credential);
+  admit(held: 'requests' | 'watches' | 'proxied', of: Holder, answer: ServerResponse | Socket): void {
+    const leave = this.#enter(held, { of, mayEnd: always, end: () => answer.destroy() });
     answer.once('close', leave);
     if (answer.destroyed) leave();
   }
 
   /**
    * Counts the body from its announcement until the answer, at most `mostBytes`, beyond which the request is refused anyway. When
-   * all bodies together are too many, the oldest one whose client has not sent it whole gives way: its connection is closed.
+   * all bodies together are too many, the connection of one is closed that its client has not sent whole.
    */
-  admitBody(credential: string, response: ServerResponse, mostBytes: number): void {
+  admitBody(of: Holder, response: ServerResponse, mostBytes: number): void {
     const request = response.req;
     const { 'content-length': announced, 'transfer-encoding': encoding } = request.headers;
     const bytes = Math.min(encoding === undefined ? Number(announced ?? 0) : mostBytes, mostBytes);
     if (bytes === 0) return;
-    while (this.#open.bodies + bytes > this.#limits.bodies.altogether && this.#giveWay());
-    const leave = this.#enter('bodies', credential, bytes);
-    const body = { isWhole: () => request.complete, leave, end: () => request.socket.destroy() };
-    this.#bodies.add(body);
-    const closed = () => {
-      this.#bodies.delete(body);
-      leave();
-    };
-    response.once('close', closed);
+    const body = { of, mayEnd: () => !request.complete, end: () => request.socket.destroy() };
+    const leave = this.#enter('bodies', body, bytes);
+    response.once('close', leave);
     // A client may hang up while its key is looked at, and does not hang up again.
-    if (response.destroyed) closed();
+    if (response.destroyed) leave();
   }
 
-  /** False when every body has arrived whole. */
-  #giveWay(): boolean {
-    for (const body of this.#bodies) {
-      if (body.isWhole()) continue;
-      this.#bodies.delete(body);
-      body.leave();
-      body.end();
-      return true;
-    }
-    return false;
-  }
-
-  #enter(held: Held, credential: string, amount = 1): () => void {
+  #enter(held: Held, holding: Holding, amount = 1): () => void {
+    const { key, owner } = holding.of;
     const { ofOne, altogether } = this.#limits[held];
-    const counts = this.#counts[held];
-    const count = counts.get(credential) ?? 0;
-    if (count + amount > ofOne)
-      throw this.#tooMany(held, `your access key has ${count} ${names[held]}, and one key may have ${ofOne}`);
+    const ofOwner = Math.max(ofOne, Math.floor(altogether * shareOfOwner));
+    const [ofKeys, ofOwners, holdings] = [this.#ofKeys[held], this.#ofOwners[held], this.#holdings[held]];
+    const [mine, ofMine] = [ofKeys.get(key) ?? 0, ofOwners.get(owner) ?? 0];
+    if (mine + amount > ofOne)
+      throw this.#tooMany(held, `your access key has ${mine} ${names[held]}, and one key may have ${ofOne}`);
+    if (ofMine + amount > ofOwner)
+      throw this.#tooMany(
+        held,
+        `the access keys of your owner have ${ofMine} ${names[held]}, and one owner may have ${ofOwner}`,
+      );
+    while (this.#open[held] + amount > altogether && this.#giveWay(held, ofMine + amount));
     if (this.#open[held] + amount > altogether)
       throw this.#tooMany(
         held,
         `this server has ${this.#open[held]} ${names[held]}, and all keys together may have ${altogether}`,
       );
-    counts.set(credential, count + amount);
+    add(ofKeys, key, amount);
+    add(ofOwners, owner, amount);
     this.#open[held] += amount;
-    let isOpen = true;
-    return () => {
-      if (!isOpen) return;
-      isOpen = false;
+    const leave = () => {
+      if (!holdings.delete(holding)) return;
       this.#open[held] -= amount;
-      const left = (counts.get(credential) ?? amount) - amount;
-      if (left <= 0) counts.delete(credential);
-      else counts.set(credential, left);
+      add(ofKeys, key, -amount);
+      add(ofOwners, owner, -amount);
     };
+    holdings.set(holding, leave);
+    return leave;
+  }
+
+  /** Ends the oldest of the owner who holds most. False when nobody holds more than `least`: then there is no room. */
+  #giveWay(held: Held, least: number): boolean {
+    const ofOwners = this.#ofOwners[held];
+    let most = least;
+    let found: [Holding, () => void] | undefined;
+    for (const each of this.#holdings[held]) {
+      const sum = ofOwners.get(each[0].of.owner) ?? 0;
+      if (sum <= most || !each[0].mayEnd()) continue;
+      most = sum;
+      found = each;
+    }
+    if (found === undefined) return false;
+    const [{ end }, leave] = found;
+    this.#gaveWay[held]++;
+    leave();
+    end();
+    return true;
   }
 
   #tooMany(held: Held, what: string): StatusFault {
@@ -184,4 +220,12 @@ export class CallerLimits {
     const message = `${what}; ${wayOut[held]}, and try again in ${retryAfterSeconds} second`;
     return new StatusFault(tooManyRequests(message, retryAfterSeconds));
   }
+}
+
+const always = () => true;
+
+function add(sums: Sums, name: string, amount: number): void {
+  const sum = (sums.get(name) ?? 0) + amount;
+  if (sum <= 0) sums.delete(name);
+  else sums.set(name, sum);
 }

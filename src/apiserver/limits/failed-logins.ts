@@ -2,6 +2,7 @@
 // is somebody who guesses. Requests with a good key are never limited.
 import type { Clock } from '../../clock.ts';
 import { TokenBuckets } from '../../pace/token-bucket.ts';
+import { sourceOf } from './source.ts';
 
 /**
  * Wrong credentials that an address may send at once, and one more every second. A broken pipeline of ten jobs still gets 401 and
@@ -24,7 +25,7 @@ export class FailedLogins {
   failed = (source: string): number | undefined => {
     this.count++;
     const nowMs = this.#clock.now();
-    const waitMs = this.#buckets.of(source, nowMs).owe(nowMs, longestWaitMs);
+    const waitMs = this.#buckets.of(sourceOf(source), nowMs).owe(nowMs, longestWaitMs);
     return waitMs === 0 ? undefined : Math.ceil(waitMs / 1000);
   };
 }

@@ -8,6 +8,7 @@ import { tooManyRequests } from '../../object/meta/status.ts';
 import { connectionsIn } from './caller-limits.ts';
 import { writeByHand } from './client-error.ts';
 import { boundLastBytes } from './last-bytes.ts';
+import { sourceOf } from './source.ts';
 
 export interface UnprovenLimits {
   perSource: number;
@@ -78,7 +79,7 @@ export class UnprovenConnections {
 
   #enters(socket: Socket, speaks: boolean): void {
     const key = keyOf(socket);
-    const source = socket.remoteAddress ?? '';
+    const source = sourceOf(socket.remoteAddress);
     const connection = { source, socket, speaks, requests: 0, enteredAtMs: this.#clock.now() };
     socket.once('close', () => {
       // Another connection may have the same port by now.

@@ -159,7 +159,7 @@ export function declareKeyMetrics(metrics: Metrics, counted: Counted): void {
   declareLimits(metrics, counted.limits);
 }
 
-const held: readonly Held[] = ['connections', 'requests', 'watches', 'bodies'];
+const held: readonly Held[] = ['connections', 'requests', 'watches', 'proxied', 'bodies'];
 
 function declareLimits(metrics: Metrics, limits: CallerLimits): void {
   for (const limit of held) {
@@ -167,8 +167,13 @@ function declareLimits(metrics: Metrics, limits: CallerLimits): void {
     readSeries(metrics, { ...open, labels: { limit }, read: () => limits.open(limit) });
     const refused = {
       name: 'hostward_management_refused_by_limit_total',
-      help: 'Answers of 429 because a key, or all keys together, held too much',
+      help: 'Answers of 429 because a key, an owner, or all keys together held too much',
     };
     readSeries(metrics, { ...refused, labels: { limit }, isCounter: true, read: () => limits.refused(limit) });
+    const gaveWay = {
+      name: 'hostward_management_gave_way_total',
+      help: 'Ended for an owner who holds less, because all keys together held too much',
+    };
+    readSeries(metrics, { ...gaveWay, labels: { limit }, isCounter: true, read: () => limits.gaveWay(limit) });
   }
 }

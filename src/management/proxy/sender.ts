@@ -4,9 +4,10 @@
 import type { IncomingMessage } from 'node:http';
 import { type Filters, wrongCredentials } from '../../apiserver/chain/chain.ts';
 import type { Entrance, ServedRequest } from '../../apiserver/chain/served-request.ts';
-import type { CallerLimits } from '../../apiserver/limits/caller-limits.ts';
+import type { CallerLimits, Holder } from '../../apiserver/limits/caller-limits.ts';
 import { bearerIn, type User } from '../../apiserver/request/identity.ts';
 import { badRequest } from '../../apiserver/request/status-fault.ts';
+import type { Credential } from '../scope/allows.ts';
 import { proxiedIn, targetOf } from '../scope/classify.ts';
 import { bearersInProtocols, countOf } from './forward/headers.ts';
 import { maxReviewBytes, reviewIn } from './reviews.ts';
@@ -70,14 +71,19 @@ function bearerOf({ rawHeaders, headers }: IncomingMessage): string | undefined 
   return /^\S+$/.test(token) ? token : undefined;
 }
 
+/** Whom the limits count for what this credential does. */
+export function creditedTo({ keyName, subject }: Pick<Credential, 'keyName' | 'subject'>): Holder {
+  return { key: keyName, owner: `${subject.kind} ${subject.name}` };
+}
+
 /** Everything is streamed, but reviews are read here. */
 export function admitProxied(
   limits: Pick<CallerLimits, 'admit' | 'admitBody'>,
-  keyName: string,
+  of: Holder,
   { client, target }: ServedRequest,
 ): void {
-  limits.admit('proxied', keyName, client.kind === 'response' ? client.response : client.socket);
+  limits.admit('proxied', of, client.kind === 'response' ? client.response : client.socket);
   const proxied = proxiedIn(target);
   if (proxied === undefined || client.kind !== 'response' || reviewIn(proxied.request) !== 'access') return;
-  limits.admitBody(keyName, client.response, maxReviewBytes);
+  limits.admitBody(of, client.response, maxReviewBytes);
 }

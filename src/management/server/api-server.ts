@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { ServedRequest } from '../../apiserver/chain/served-request.ts';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import type { ObjectLimits } from '../../apiserver/kinds/object-limits.ts';
-import type { CallerLimits } from '../../apiserver/limits/caller-limits.ts';
+import type { CallerLimits, Holder } from '../../apiserver/limits/caller-limits.ts';
 import { type LoopShares, LoopTime } from '../../apiserver/limits/loop-time.ts';
 import type { UnprovenConnections } from '../../apiserver/limits/unproven-connections.ts';
 import type { User } from '../../apiserver/request/identity.ts';
@@ -31,7 +31,7 @@ import { ownerRules } from '../keys/owner-rules.ts';
 import { serverAnnotations } from '../keys/rules/server-marks.ts';
 import type { ManagementProxy } from '../proxy/proxy.ts';
 import { reviewProtobuf } from '../proxy/reviews.ts';
-import { admitProxied, classifier, maxHeaderBytes, proxiedSender } from '../proxy/sender.ts';
+import { admitProxied, classifier, creditedTo, maxHeaderBytes, proxiedSender } from '../proxy/sender.ts';
 import { type OpenParts, selfReviews } from './open-parts.ts';
 import { otherPaths, versionOf } from './other-paths.ts';
 import { reportKind } from './report-kind.ts';
@@ -120,7 +120,7 @@ export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
   });
 }
 
-/** What one key and all keys may hold open here, and use of the loop. */
+/** What one key, one owner and all may hold open here, and use of the loop. */
 function callerRules(
   { callers }: OpenParts,
   { clock, log, limits, metrics, loopShares, proxy }: ApiServerParts,
@@ -129,39 +129,46 @@ function callerRules(
   const loopTime = new LoopTime(clock, loopShares);
   if (metrics !== undefined) loopTime.declareMetrics(metrics);
   const unread = new UnreadAnswers({ clock, log });
+  const holderOf = (user: User): Holder => {
+    const session = callers.sessionOf(user);
+    return session === undefined ? nobody : creditedTo(session.credential);
+  };
   return {
     admit: async (exchange) => {
       const { sender, target } = exchange;
-      const keyName = callers.sessionOf(sender)?.credential.keyName ?? '';
+      const of = holderOf(sender);
       // These are streamed, and use little of the loop.
       if (proxy.route.takes(target)) {
         if (exchange.client.kind === 'response') unread.opened(exchange.client.response, 'passedOn');
-        return admitProxied(limits, keyName, exchange);
+        return admitProxied(limits, of, exchange);
       }
       const { response } = exchange;
       unread.opened(response);
       // Probes have no key, and commands of this machine are few.
-      if (keyName === '') return;
-      loopTime.begins(keyName);
+      if (of.key === '') return;
+      loopTime.begins(of);
       try {
-        loopTime.admit(keyName);
-        limits.admit(target.verb === 'watch' ? 'watches' : 'requests', keyName, response);
-        limits.admitBody(keyName, response, bodyBytesOf(kinds, target));
+        loopTime.admit(of);
+        limits.admit(target.verb === 'watch' ? 'watches' : 'requests', of, response);
+        limits.admitBody(of, response, bodyBytesOf(kinds, target));
       } finally {
         // Refusals wait too: a client can earn thousands of them in one packet.
-        await loopTime.turn(keyName);
+        await loopTime.turn(of);
       }
-      // While this request waited, others of its key may have used the share.
-      loopTime.admit(keyName);
+      // While this request waited, others of its owner may have used the share.
+      loopTime.admit(of);
     },
     works: (user, begun) => {
-      const keyName = callers.sessionOf(user)?.credential.keyName ?? '';
-      if (keyName !== '') return loopTime.turn(keyName, begun);
-      loopTime.begins(keyName);
+      const of = holderOf(user);
+      if (of.key !== '') return loopTime.turn(of, begun);
+      loopTime.begins(of);
       return undefined;
     },
   };
 }
+
+/** Whose probe it is. */
+const nobody: Holder = { key: '', owner: '' };
 
 /** Probes go on: they say the same in their way. */
 function refuseWhile(trouble: string | undefined, { request, target }: ServedRequest): void {
@@ -184,7 +191,7 @@ async function authenticated(
   if (session === undefined) return user;
   const { socket } = exchange.request;
   // A connection beyond the limit stays an unauthenticated one, and gives way like one.
-  limits.connects(socket, session.credential.keyName);
+  limits.connects(socket, creditedTo(session.credential));
   unproven.proved(socket);
   return user;
 }

@@ -1,11 +1,18 @@
 // Who has used how much of the event loop: shares of a window that moves, and the 429 with the time until the share is free again.
 import { describe, expect, it } from 'vitest';
+import type { Holder } from '../../../src/apiserver/limits/caller-limits.ts';
 import { LoopTime, loopShares } from '../../../src/apiserver/limits/loop-time.ts';
 import type { StatusFault } from '../../../src/apiserver/request/status-fault.ts';
 import { systemClock } from '../../../src/clock.ts';
 
 const aSecond = 1_000;
 const turnEnds = () => new Promise((resolve) => setImmediate(resolve));
+
+/** A key of an owner of its own, unless it says whose it is: `owner/key`. */
+function holder(caller: string): Holder {
+  const [owner = '', key = owner] = caller.split('/');
+  return { key, owner };
+}
 
 function counted() {
   let nowMs = 100 * aSecond;
@@ -20,13 +27,13 @@ function counted() {
       cpuMs += ms;
     },
     async use(caller: string, ms: number) {
-      loop.begins(caller);
+      loop.begins(holder(caller));
       cpuMs += ms;
       await turnEnds();
     },
     refusal(caller: string) {
       try {
-        loop.admit(caller);
+        loop.admit(holder(caller));
         return undefined;
       } catch (error) {
         const { code, message, details } = (error as StatusFault).status;
@@ -64,18 +71,18 @@ describe('LoopTime', () => {
   it('counts a turn to its end, what its promises do among it, and nothing after it', async () => {
     const { loop, burn } = counted();
     await Promise.resolve();
-    loop.begins('a');
+    loop.begins(holder('a'));
     burn(10);
     await Promise.resolve();
     burn(20);
     await turnEnds();
     burn(1_000);
-    loop.begins('b');
+    loop.begins(holder('b'));
     burn(5);
-    loop.begins('a');
+    loop.begins(holder('a'));
     burn(1);
     await turnEnds();
-    expect([loop.usedMs('a'), loop.usedMs('b')]).toEqual([31, 5]);
+    expect([loop.usedMs(holder('a')), loop.usedMs(holder('b'))]).toEqual([31, 5]);
   });
 
   it('refuses all but small callers while all together use three quarters of the time', async () => {
@@ -86,11 +93,36 @@ describe('LoopTime', () => {
     expect([refusal('small'), refusal('new')]).toEqual([undefined, undefined]);
   });
 
+  it('counts the keys of an owner together: for half of the time, and for what is small', async () => {
+    const { use, refusal } = counted();
+    for (let at = 0; at < 28; at++) await use(`mallory/key-${at}`, 180);
+    expect(refusal('mallory/new')).toMatchObject({
+      code: 429,
+      message: expect.stringContaining('the access keys of your owner have used more than 50 %'),
+    });
+    for (let at = 0; at < 15; at++) await use(`trudy/key-${at}`, 180);
+    // Each of these keys alone is small, and their owner is not.
+    expect(refusal('trudy/new')).toMatchObject({ code: 429, message: expect.stringContaining('those of your owner') });
+    expect(refusal('alice')).toBeUndefined();
+  });
+
+  it('takes owners in turn, and the keys of each', async () => {
+    const { loop, burn } = counted();
+    const order: string[] = [];
+    const request = async (caller: string) => {
+      await loop.turn(holder(caller));
+      burn(25);
+      order.push(caller);
+    };
+    await Promise.all(['m/1', 'm/1', 'm/2', 'm/3', 'm/4', 'a/1', 'a/1'].map(request));
+    expect(order).toEqual(['m/1', 'a/1', 'm/2', 'a/1', 'm/3', 'm/4', 'm/1']);
+  });
+
   it('does what many requests want at once a slice at a time, so that what comes in the meantime is heard between', async () => {
     const { loop, burn } = counted();
     let done = 0;
     const request = async () => {
-      await loop.turn('a');
+      await loop.turn(holder('a'));
       burn(7);
       await Promise.resolve();
       burn(1);
@@ -105,14 +137,14 @@ describe('LoopTime', () => {
     }
     await all;
     expect(Math.max(...doneBefore)).toBeLessThanOrEqual(3);
-    expect(loop.usedMs('a')).toBe(240);
+    expect(loop.usedMs(holder('a'))).toBe(240);
   });
 
   it('takes the callers in turn, whoever has sent most', async () => {
     const { loop, burn } = counted();
     const order: string[] = [];
     const request = async (caller: string) => {
-      await loop.turn(caller);
+      await loop.turn(holder(caller));
       burn(25);
       order.push(caller);
     };

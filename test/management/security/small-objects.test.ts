@@ -208,7 +208,7 @@ describe('a client that is still sending', () => {
 
 describe('a key that uses too much of the event loop', () => {
   it('is answered 429 with Retry-After, and the others are served', async () => {
-    const shares = { ofOne: 0.005, altogether: 1, small: 1 };
+    const shares = { ofOne: 0.005, ofOwner: 1, altogether: 1, small: 1 };
     const narrow = await openBench({ loopShares: shares });
     try {
       const key = await narrow.keyFor('busy', { user: 'alice' });

@@ -1,6 +1,7 @@
 // A key that is unknown here may have been made on another replica a moment ago. So an unknown one is looked for once more after this
 // replica has heard everything, and nothing remembers that it was unknown. Such looks are limited by source and in all; beyond that
 // the answer is 503 and never 401, because nobody knows whether the key is good.
+import { sourceOf } from '../../../apiserver/limits/source.ts';
 import { StatusFault } from '../../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../../clock.ts';
 import { serviceUnavailable } from '../../../object/meta/status.ts';
@@ -34,7 +35,7 @@ export class Misses {
     const { store, followers, clock } = this.#parts;
     const nowMs = clock.now();
     this.#all ??= new TokenBucket(ofAll, nowMs);
-    const waitMs = this.#sources.of(source, nowMs).take(nowMs) || this.#all.take(nowMs);
+    const waitMs = this.#sources.of(sourceOf(source), nowMs).take(nowMs) || this.#all.take(nowMs);
     if (waitMs > 0) throw unknownYet(Math.ceil(waitMs / 1000));
     const revision = await store.currentRevision({ fresh: true }).catch(() => undefined);
     // Who follows the store has the change one turn later, but for one that has lost its watch just now.

@@ -13,7 +13,7 @@ import type { Clock } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';
 import { pathNotFound } from '../../../object/meta/status.ts';
 import type { ProxyRoute } from '../proxy-route.ts';
-import { admitProxied, classifier, proxiedSender } from '../sender.ts';
+import { admitProxied, classifier, creditedTo, proxiedSender } from '../sender.ts';
 import type { TokenGate } from './token-gate.ts';
 import type { TokenHolder } from './token-holder.ts';
 
@@ -48,8 +48,9 @@ export function directChain(parts: DirectChainParts): Chain {
       failedLogin,
       admit: async (exchange) => {
         const caller = gate.holderOf(exchange.sender);
+        const of = caller && creditedTo(caller.credential);
         if (exchange.client.kind === 'response') unread.opened(exchange.client.response, 'passedOn');
-        if (caller !== undefined) admitProxied(limits, caller.credential.keyName, exchange);
+        if (of !== undefined) admitProxied(limits, of, exchange);
       },
       impersonate: ({ sender, request }) => {
         refuseImpersonation(request);
@@ -75,7 +76,7 @@ async function holderIn(exchange: ServedRequest, parts: DirectChainParts): Promi
   const holder = user === undefined ? undefined : gate.holderOf(user);
   if (holder === undefined) return user;
   const { socket } = exchange.request;
-  limits.connects(socket, holder.credential.keyName);
+  limits.connects(socket, creditedTo(holder.credential));
   unproven.proved(socket);
   return user;
 }

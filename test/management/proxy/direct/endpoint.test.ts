@@ -186,7 +186,7 @@ describe('a direct endpoint', () => {
   });
 
   it('has no more connections than one access key may, while tokens of another key are served', async () => {
-    const small = await bench.endpointWith({}, { ...callerLimits, connections: { ofOne: 2, altogether: 4 } });
+    const small = await bench.endpointWith({}, { ...callerLimits, connections: { ofOne: 2, altogether: 8 } });
     await until(() => small.trouble === undefined, 'the first revocations');
     const [token, other] = [await bench.tokenFor('dialler'), await bench.tokenFor('neighbour')];
     const watch = `${cluster}${pods}?watch=true`;
