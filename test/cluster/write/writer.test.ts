@@ -184,6 +184,13 @@ test('maxWritesPerSecond limits the writes without a burst and without a loss', 
   await Promise.all(answers);
 });
 
+test('maxWritesPerSecond is for writes alone: a read takes nothing of it', async () => {
+  const writer = makeWriter({ maxWritesPerSecond: 1 });
+  for (let nth = 0; nth < 5; nth++) void writer.get(endpointsResource, place);
+  void writer.patch(endpointsResource, place, {});
+  expect(sent.map(({ request }) => request.method)).toEqual(['GET', 'GET', 'GET', 'GET', 'GET', 'PATCH']);
+});
+
 describe('stop()', () => {
   test('sends no new request and answers the waiting ones with notSent', async () => {
     const writer = makeWriter({ maxInFlight: 1 });

@@ -151,6 +151,15 @@ describe('Activity', () => {
     expect(last('a')).toBe(9000);
   });
 
+  it('takes the newest use that any replica has seen, in whatever order it hears of them', async () => {
+    const { activity, last, startMs } = scene();
+    activity.heard('a', startMs + 9000);
+    activity.heard('a', startMs + 4000);
+    expect(last('a')).toBe(9000);
+    activity.heard('a', startMs + 9500);
+    expect(last('a')).toBe(9500);
+  });
+
   it('grants the window that a crash may have lost, until the next use', async () => {
     const { activity, startMs, clock } = scene();
     activity.load('a', startMs, true);

@@ -317,6 +317,26 @@ describe('time', () => {
       for (const socket of behind.open) socket.destroy();
     }
   });
+
+  it('a request that may have changed something is not sent again when its kept connection ends without an answer', async () => {
+    const seen: string[] = [];
+    const kept = new WeakSet<Socket>();
+    const port = await listening(
+      createPlainServer(({ method = '', url = '', socket }, response) => {
+        const isFirst = !seen.includes(method);
+        if (url.startsWith('/api/v1/namespaces/default/pods') && (kept.has(socket) || !isFirst)) seen.push(method);
+        // Read, and perhaps carried out.
+        if (isFirst && seen.includes(method)) socket.destroy();
+        else response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+        kept.add(socket);
+      }),
+    );
+    const bench = await benchWith(kubeconfigText(`http://127.0.0.1:${port}`, 'upstream-secret'));
+    for (let count = 0; count < 2; count++) expect(await bench.ask('GET', pods)).toMatchObject({ code: 200 });
+    expect(await bench.ask('DELETE', `${pods}/web`)).toMatchObject({ code: 502 });
+    expect(seen.filter((method) => method === 'GET').length).toBeGreaterThan(1);
+    expect(seen.filter((method) => method === 'DELETE')).toEqual(['DELETE']);
+  });
 });
 
 describe('a kubeconfig of a cluster behind', () => {

@@ -265,6 +265,9 @@ describe('a kubeconfig with a client certificate', () => {
     });
     const request = upstream.asked.find(({ method, path: at }) => method === 'POST' && isRequest(at));
     expect(request?.body['spec']).not.toHaveProperty('expirationSeconds');
+    // Nobody may sign it later: nothing would end that certificate.
+    const isRemoval = ({ method, path: at }: StandIn['asked'][0]) => method === 'DELETE' && isRequest(at);
+    await until(() => upstream.asked.some(isRemoval), 'the removal of the request');
   });
 
   it.each([
