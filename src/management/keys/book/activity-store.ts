@@ -10,7 +10,7 @@ const cleanMark = 'activity-is-whole';
 /** A million keys have as many last uses, which must not lie in memory twice. */
 const pageValues = 5_000;
 
-export function activityStore(store: Store): ActivityStore {
+export function activityStore(store: Pick<Store, 'writeSideValues'>): ActivityStore {
   return {
     write: (uses) =>
       store.writeSideValues(new Map([...uses].map(([uid, lastMs]) => [activityPrefix + uid, String(lastMs)]))),

@@ -104,12 +104,21 @@ export class Activity {
     if (this.#timer !== undefined || this.#waiting.size === 0) return;
     this.#timer = this.#clock.after(shortestFlushMs, () => {
       this.#timer = undefined;
-      const nowMs = this.#clock.now();
-      const due = [...this.#waiting].filter(([, { dueMs }]) => dueMs <= nowMs).map(([uid]) => uid);
-      void this.#flush(due)
+      void this.#flush(this.#due())
         .catch(this.#onFailure)
         .then(() => this.#schedule());
     });
+  }
+
+  /**
+   * A store in a cluster keeps the uses of many keys in one object. So when an ordinary key is due, all that wait go with it: keys that were
+   * first used at different times would each need a write of their own in every minute.
+   */
+  #due(): string[] {
+    const nowMs = this.#clock.now();
+    const due = [...this.#waiting].filter(([, { dueMs }]) => dueMs <= nowMs);
+    const isOrdinary = due.some(([, { windowMs }]) => windowMs === longestFlushMs);
+    return (isOrdinary ? [...this.#waiting] : due).map(([uid]) => uid);
   }
 
   async #flush(uids: readonly string[]): Promise<void> {
