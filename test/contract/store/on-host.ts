@@ -47,9 +47,10 @@ export function storeOn(
   server: HostServer,
   namespace: string,
   options: Partial<KubernetesStoreOptions> = {},
+  Kind = NumberedStore,
 ): NumberedStore {
   const { replica = 'one' } = options;
-  return new NumberedStore({
+  return new Kind({
     clock: systemClock,
     host: recordsOn(server, namespace, replica),
     replica,
@@ -63,7 +64,13 @@ export function storeOn(
 /** Remembers the revisions of its changes, so that they can be counted. */
 export class NumberedStore extends KubernetesStore {
   readonly revisions: number[] = [];
+  readonly given: KubernetesStoreOptions;
   base = 0;
+
+  constructor(options: KubernetesStoreOptions) {
+    super(options);
+    this.given = options;
+  }
 
   override async start(): Promise<void> {
     await super.start();

@@ -154,6 +154,21 @@ describe('judge() of operations', () => {
     const one = (at: [number, number], answered: Answered) => ({ ...did(at, lagging, answered), client: 1 });
     expect(judgesOf([first, one([2, 3], none(0)), one([4, 5], shown('/a', 'x', 1))], [], promised)).toEqual([]);
     expect(judgesOf([first, one([2, 3], shown('/a', 'x', 1)), one([4, 5], none(0))], [], promised)).toEqual(['time']);
+    const own = { ...first, client: 1 };
+    expect(judgesOf([own, one([2, 3], none(0))], [], promised)).toEqual(['time']);
+  });
+
+  it('wants a record to be that of the revision beside it, because a reader watches from there', () => {
+    const promised = { promises: { ...promises, areReadsFresh: false } };
+    const second = did([2, 3], write('/a', 'y', 1), written(2, 1));
+    expect(judgesOf([first, second, did([1, 9], get('/a'), shown('/a', 'x', 1))], [], promised)).toEqual([]);
+    expect(judgesOf([first, second, did([1, 9], get('/a'), shown('/a', 'x', 1, 2))], [], promised)).toEqual(['state']);
+    const removed = did([2, 3], write('/a', undefined, 1), written(2, 1));
+    expect(judgesOf([first, removed, did([1, 9], get('/a'), none(2))], [], promised)).toEqual([]);
+    expect(judgesOf([first, removed, did([1, 9], get('/a'), none(1))], [], promised)).toEqual(['state']);
+    // The revision of a removal that nobody heard of is not known.
+    const cut = { promises: { ...promises, areReadsFresh: false, hasGaps: true }, cuts: 1 };
+    expect(judgesOf([first, removed, did([1, 9], get('/a'), none(1))], [], cut)).toEqual([]);
   });
 });
 

@@ -11,7 +11,7 @@ import { HttpTally } from './http/tally-http.ts';
 import { judge, told } from './judges/judge.ts';
 import { play } from './play/play.ts';
 import { type Plant, plants } from './subjects/planted.ts';
-import { subjects } from './subjects/subjects.ts';
+import { onDemand, subjects } from './subjects/subjects.ts';
 import { Tally } from './tally.ts';
 
 const stores = [...Object.keys(subjects), 'http'];
@@ -20,18 +20,18 @@ npm run rig:store -- --replay SEED [--store NAME] [--save FILE]  plays one and s
 npm run rig:store -- --judge FILE                                judges a history that was saved
 
 stores: ${stores.join(', ')}
+  kubernetes is two replicas on an embedded API server; kube is the same on a real kube-apiserver, with KUBEBUILDER_ASSETS (test/kube/build.sh), on demand
   http is a memory or SQLite store behind an API server, which its clients list, watch and change over HTTP
 options:
   --minutes N   stops each store after so long, and says with which seed to go on; so does Ctrl-C
-  --at-once N   so many histories beside each other (sqlite 4, http 2, others 1), while one of them waits for a disk or a process
+  --at-once N   so many histories beside each other (sqlite 4, kubernetes 3, http 2, others 1), while one of them waits for a disk or a process
   --busy        keeps every processor busy beside, which shows other races
-  HOSTWARD_CUT_STREAMS=1 before the command: the API server behind a store also cuts all streams and forgets the past
   --plant NAME  with a planted bug, which must be found: ${Object.keys(plants).join(', ')}
   -o json       the result as JSON
 Exit code 0: no violation, and everything was seen; 1: a violation, or the histories were too tame; 2: wrong usage.
 `;
-/** Where nothing else is said. The memory store waits for nothing, and plays the same history for a seed only alone; replicas share one API server. */
-const usuallyAtOnce: Readonly<Record<string, number>> = { memory: 1, kubernetes: 1, http: 2 };
+/** Where nothing else is said. The memory store waits for nothing, and plays the same history for a seed only alone. */
+const usuallyAtOnce: Readonly<Record<string, number>> = { memory: 1, kubernetes: 3, kube: 1, http: 2 };
 const mostAtOnce = 4;
 /** How often a long run says how far it is. */
 const progressMs = 10_000;
@@ -70,7 +70,7 @@ async function command(words: readonly string[]): Promise<number> {
   if (values.output !== 'text' && values.output !== 'json')
     throw new UsageFault(`-o is text or json, found "${values.output}"`);
   if (values.judge !== undefined) return judged(JSON.parse(readFileSync(values.judge, 'utf8'), revived));
-  const chosen = values.store === undefined ? stores : [values.store];
+  const chosen = values.store === undefined ? stores.filter((one) => !onDemand.includes(one)) : [values.store];
   const plant = values.plant as Plant | undefined;
   if (values.replay !== undefined)
     return replay(wholeNumber('--replay', values.replay, 0), { stores: chosen, plant, save: values.save });

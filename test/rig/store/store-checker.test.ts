@@ -6,6 +6,7 @@ import { judge } from './judges/judge.ts';
 import { type Blow, planOf } from './play/plan.ts';
 import { play } from './play/play.ts';
 import { type Plant, plants } from './subjects/planted.ts';
+import { plantedReplicas } from './subjects/planted-replica.ts';
 import { subjects } from './subjects/subjects.ts';
 import { Tally } from './tally.ts';
 
@@ -39,11 +40,27 @@ describe('the checker of stores', () => {
     expect(one.history.operations.length).toBeGreaterThan(20);
   });
 
-  const inMemory = Object.entries(plants).filter(([plant]) => plant !== 'early acknowledgement');
+  const elsewhere = ['early acknowledgement', ...Object.keys(plantedReplicas)];
+  const inMemory = Object.entries(plants).filter(([plant]) => !elsewhere.includes(plant));
   it.each(inMemory)('finds the planted bug "%s" by its judge "%s"', async (plant, name) => {
     const { violations } = await tallyOf('memory', seeds(20), plant as Plant);
     expect(violations.map(({ judge: spoke }) => spoke)).toContain(name);
   });
+
+  // Two processes and an API server: in `.ci/proof replicas`.
+  it.skipIf(process.env['HOSTWARD_REPLICA_PROOFS'] !== '1').each(Object.keys(plantedReplicas) as Plant[])(
+    'finds the planted bug "%s" of a replica within a hundred histories',
+    async (plant) => {
+      const subject = subjects['kubernetes']?.(plant);
+      if (subject === undefined) throw new Error('no store kubernetes');
+      const spoke = new Set<string>();
+      for (let seed = 0; seed < 100 && !spoke.has(plants[plant]); seed++)
+        for (const { judge: name } of judge((await play(subject, seed)).history)) spoke.add(name);
+      await subject.stop();
+      expect([...spoke]).toContain(plants[plant]);
+    },
+    300_000,
+  );
 
   it('finds a store that acknowledges before it has written, by killing it', async () => {
     const promises = { areReadsFresh: true, hasGaps: false, canBeKilled: true, canBeFull: false, canBeCut: false };

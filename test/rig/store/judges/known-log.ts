@@ -10,6 +10,8 @@ export interface Change {
   value: string | undefined;
   /** Its writer got the answer. */
   isAcknowledged: boolean;
+  /** A watch told of it. */
+  isWatched: boolean;
 }
 
 export class KnownLog {
@@ -26,7 +28,7 @@ export class KnownLog {
       const { answered } = operation;
       if (isWrite(operation) && answered.kind === 'written') {
         const { key, value } = operation.asked;
-        this.#learn({ revision: answered.revision, key, value, isAcknowledged: true });
+        this.#learn({ revision: answered.revision, key, value, isAcknowledged: true, isWatched: false });
       }
       if (answered.kind === 'refused') this.#learnRecord(answered.current);
       if (answered.kind === 'record') this.#learnRecord(answered.record);
@@ -36,6 +38,7 @@ export class KnownLog {
     for (const { deliveries } of history.watches)
       for (const { delivery } of deliveries)
         if (delivery.kind === 'events') for (const event of delivery.events) this.#learnEvent(event);
+    if (this.#isCut) this.#forgetGuesses();
   }
 
   /** In the order of their revisions. */
@@ -48,13 +51,22 @@ export class KnownLog {
     return this.#byValue.get(value)?.revision;
   }
 
+  /** The answer to a removal whose event was missed names a revision behind it, at which no watch has an event. */
+  #forgetGuesses(): void {
+    for (const change of [...this.#byRevision.values()]) {
+      if (!isAnsweredRemoval(change) || change.isWatched) continue;
+      this.removedSomewhere.add(change.key);
+      this.#byRevision.delete(change.revision);
+    }
+  }
+
   #learnRecord(record: StoredRecord | undefined): void {
-    if (record !== undefined)
-      this.#learn({ revision: record.revision, key: record.key, value: record.value, isAcknowledged: false });
+    if (record !== undefined) this.#learn({ ...record, isAcknowledged: false, isWatched: false });
   }
 
   #learnEvent({ type, revision, key, value }: StoreEvent): void {
-    this.#learn({ revision, key, value: type === 'delete' ? undefined : value, isAcknowledged: false });
+    const now = type === 'delete' ? undefined : value;
+    this.#learn({ revision, key, value: now, isAcknowledged: false, isWatched: true });
   }
 
   #learn(change: Change): void {
@@ -65,7 +77,10 @@ export class KnownLog {
       return;
     }
     if (change.isAcknowledged) known.isAcknowledged = true;
-    if (known.key === change.key && known.value === change.value) return;
+    if (known.key === change.key && known.value === change.value) {
+      known.isWatched ||= change.isWatched;
+      return;
+    }
     // A store that has missed the event of a removal can only answer with a revision behind it.
     if (this.#isCut && (isAnsweredRemoval(known) || isAnsweredRemoval(change))) {
       const [removal, other] = isAnsweredRemoval(known) ? [known, change] : [change, known];

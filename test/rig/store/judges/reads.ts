@@ -17,9 +17,16 @@ export function judgeReads(history: History, log: KnownLog): Violation[] {
           what: `client ${client} was told ${answered.revision} after ${known} was acknowledged`,
         });
     }
-    if (asked.verb !== 'list' && asked.verb !== 'read') continue;
+    if (asked.verb !== 'list' && asked.verb !== 'read' && asked.verb !== 'get') continue;
     const say = (judge: string, what: string) =>
       found.push({ judge, what: `client ${client}, ${told(asked)}: ${what}` });
+    if (asked.verb === 'get') {
+      if (answered.kind !== 'record') continue;
+      const { record, revision } = answered;
+      const whole = { keys: [asked.key], atRevision: revision };
+      for (const what of readFaults(whole, { records: [record ?? null] }, seen)) say('state', what);
+      continue;
+    }
     if (asked.verb === 'read' && answered.kind === 'read')
       for (const what of readFaults(asked, answered, seen)) say('page', what);
     if (asked.verb === 'list' && answered.kind === 'page')
@@ -40,6 +47,7 @@ export function judgeReads(history: History, log: KnownLog): Violation[] {
   return [...found, ...judgeTime(history)];
 }
 
+type Get = Extract<Asked, { verb: 'get' }>;
 type List = Extract<Asked, { verb: 'list' }>;
 type Read = Extract<Asked, { verb: 'read' }>;
 type Answer = Extract<Answered, { kind: 'read' }>;
@@ -70,26 +78,31 @@ function* pageFaults(asked: List, page: Page, log: SeenLog): Generator<string> {
   if (page.hasMore !== remaining > 0) yield `it says ${page.hasMore ? 'more' : 'no more'} with ${remaining} left`;
 }
 
-function* readFaults({ keys, atRevision }: Read, { records }: Answer, log: SeenLog): Generator<string> {
+function* readFaults(
+  { keys, atRevision }: Pick<Read, 'keys' | 'atRevision'>,
+  { records }: Pick<Answer, 'records'>,
+  log: SeenLog,
+): Generator<string> {
   if (records.length === 0 || records.length > keys.length) yield `${records.length} answers for ${keys.length} keys`;
   for (const [nth, record] of records.entries()) {
     const key = keys[nth] as string;
     const change = log.before(key, atRevision + 1);
     if (record?.value === change?.value || (record === null && log.mayHold(key, undefined))) continue;
-    yield `${key} is ${JSON.stringify(record?.value)} instead of ${JSON.stringify(change?.value)}`;
+    yield `${key} is ${JSON.stringify(record?.value)} at ${atRevision} instead of ${JSON.stringify(change?.value)}`;
   }
 }
 
-/** Each client talks to one replica, whose time only goes on. */
+/** Each client talks to one replica, whose time only goes on, and reads its own writes. */
 function judgeTime({ operations }: History): Violation[] {
   const found: Violation[] = [];
   const latest = new Map<number, { revision: number; returnedAt: number }>();
   for (const { client, asked, answered, calledAt, returnedAt } of operations) {
     const isPresent =
       asked.verb === 'get' || asked.verb === 'revision' || (asked.verb === 'list' && asked.atRevision === undefined);
-    if (!isPresent || !('revision' in answered)) continue;
+    const isWritten = answered.kind === 'written';
+    if (!(isPresent || isWritten) || !('revision' in answered)) continue;
     const last = latest.get(client);
-    if (last !== undefined && last.returnedAt < calledAt && answered.revision < last.revision)
+    if (isPresent && last !== undefined && last.returnedAt < calledAt && answered.revision < last.revision)
       found.push({ judge: 'time', what: `client ${client} read revision ${answered.revision} after ${last.revision}` });
     if (last === undefined || answered.revision >= last.revision)
       latest.set(client, { revision: answered.revision, returnedAt });
@@ -105,7 +118,8 @@ function revisionBefore(operations: readonly Operation[], moment: number): numbe
   return most;
 }
 
-function told(asked: List | Read): string {
+function told(asked: Get | List | Read): string {
+  if (asked.verb === 'get') return `${asked.isFresh ? 'fresh ' : ''}get of ${asked.key}`;
   if (asked.verb === 'read') return `read of ${asked.keys.join(', ')} at ${asked.atRevision}`;
   const { prefix, atRevision, afterKey, limit } = asked;
   const words = [atRevision === undefined ? 'now' : `at ${atRevision}`];

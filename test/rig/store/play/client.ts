@@ -35,7 +35,6 @@ export class Client {
   #following = new Set<Following>();
   #resuming = new Set<Promise<void>>();
   #resumptions = 0;
-  #isOver = false;
 
   constructor(id: number, reach: Reach, recorder: Recorder, { longEvery = 0 }: Pick<Plan, 'longEvery'> = {}) {
     this.#id = id;
@@ -105,33 +104,42 @@ export class Client {
 
   /** The watches of a client that are open have delivered everything up to the revision, or it is `late`. */
   async rest(markers: ReadonlyMap<string, number>, late: Promise<unknown>): Promise<void> {
-    this.#isOver = true;
-    await Promise.all(this.#resuming);
-    for (const following of this.#following) {
-      const due = [...markers]
-        .filter(([key]) => key.startsWith(following.watched.prefix))
-        .map(([, revision]) => revision);
-      const wanted = Math.max(0, ...due);
-      following.watched.owes = wanted;
-      if (following.last >= wanted) continue;
-      const arrived = new Promise<void>((resolve) => {
-        following.reached = { revision: wanted, resolve };
-      });
-      const inTime = await Promise.race([arrived.then(() => true), late.then(() => false)]);
-      const { prefix, afterRevision } = following.watched;
-      if (!inTime)
-        this.#recorder.history.troubles.push(
-          `client ${this.#id}: the watch of ${prefix} after ${afterRevision} stopped at ${following.last} instead of ${wanted}`,
-        );
+    const rested = new Set<Following>();
+    for (;;) {
+      await Promise.all(this.#resuming);
+      // A watch that ends while another one is waited for is resumed, and owes as much.
+      const next = [...this.#following].find((one) => !rested.has(one));
+      if (next === undefined) break;
+      rested.add(next);
+      await this.#comeToRest(next, { markers, late });
     }
     for (const following of [...this.#following]) this.#close(following);
     await turn();
   }
 
+  async #comeToRest(
+    following: Following,
+    { markers, late }: { markers: ReadonlyMap<string, number>; late: Promise<unknown> },
+  ): Promise<void> {
+    const { prefix, afterRevision } = following.watched;
+    const due = [...markers].filter(([key]) => key.startsWith(prefix)).map(([, revision]) => revision);
+    const wanted = Math.max(0, ...due);
+    following.watched.owes = wanted;
+    if (following.last >= wanted) return;
+    const arrived = new Promise<void>((resolve) => {
+      following.reached = { revision: wanted, resolve };
+    });
+    const inTime = await Promise.race([arrived.then(() => true), late.then(() => false)]);
+    if (inTime) return;
+    const { last } = following;
+    this.#recorder.history.troubles.push(
+      `client ${this.#id}: the watch of ${prefix} after ${afterRevision} stopped at ${last} instead of ${wanted}`,
+    );
+  }
+
   /** Reads everything once more, and the whole history as far as there is one. */
   async witness(): Promise<void> {
     await this.#ask({ verb: 'list', prefix: '/' });
-    this.#isOver = false;
     await this.#follow('/', 0, false);
   }
 
@@ -175,7 +183,7 @@ export class Client {
     });
     watched.returnedAt = this.#recorder.now();
     if ('compactedRevision' in open) {
-      this.#following.delete(following);
+      this.#drop(following);
       watched.compactedRevision = open.compactedRevision;
       const answered = await this.#ask({ verb: 'list', prefix });
       if (answered.kind === 'page' && ++this.#resumptions < mostResumptions)
@@ -186,15 +194,19 @@ export class Client {
   }
 
   #ended(following: Following, how: string): void {
-    this.#following.delete(following);
     // A store whose way to its log was cut may end a watch before it has delivered what is due: its reader lists again.
     if (how === 'lost' && this.#recorder.history.cuts > 0) delete following.watched.owes;
-    following.reached?.resolve();
-    if (this.#isOver && following.reached !== undefined) return;
+    this.#drop(following);
     if (++this.#resumptions >= mostResumptions) return;
     const resuming = this.#follow(following.watched.prefix, following.last, true);
     this.#resuming.add(resuming);
     void resuming.finally(() => this.#resuming.delete(resuming));
+  }
+
+  /** It delivers nothing any more. */
+  #drop(following: Following): void {
+    this.#following.delete(following);
+    following.reached?.resolve();
   }
 
   #close(following: Following): void {

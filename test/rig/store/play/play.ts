@@ -1,6 +1,6 @@
 // Plays the plan of a seed on a store and writes down what happened.
 import type { History } from '../history.ts';
-import type { Subject } from '../subjects/subject.ts';
+import type { Stage, Subject } from '../subjects/subject.ts';
 import { Client } from './client.ts';
 import { type Blow, type Plan, planOf } from './plan.ts';
 import { Recorder } from './recorder.ts';
@@ -24,6 +24,16 @@ export async function play(subject: Subject, seed: number): Promise<{ plan: Plan
     base: 0,
     troubles: [],
   };
+  try {
+    await perform({ stage, plan, history });
+  } catch (error) {
+    // Such as a process that has ended by itself.
+    history.troubles.push(`the store failed: ${String(error)}`);
+  }
+  return { plan, history };
+}
+
+async function perform({ stage, plan, history }: { stage: Stage; plan: Plan; history: History }): Promise<void> {
   const begun = await stage.reach(0).ask({ verb: 'revision' });
   if (begun.kind === 'revision') history.base = begun.revision;
   let blows: Promise<void> = Promise.resolve();
@@ -60,5 +70,4 @@ export async function play(subject: Subject, seed: number): Promise<{ plan: Plan
   for (const client of [...clients, last]) await client.rest(markers, late.promise);
   clearTimeout(timer);
   await stage.close();
-  return { plan, history };
 }

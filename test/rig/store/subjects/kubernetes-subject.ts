@@ -1,60 +1,85 @@
 // The store on a Kubernetes API server as two replicas, each in a process of its own: half of the clients talk to the one, which is killed, and half to the
-// other. The API server is an embedded cluster in this process.
+// other. The API server is an embedded cluster in this process unless a real one is given;
+// the stream of the second replica lags, and repeats changes.
 import { systemClock } from '../../../../src/clock.ts';
-import { type Devcluster, startDevcluster } from '../../../../src/devcluster/devcluster.ts';
+import { startDevcluster } from '../../../../src/devcluster/devcluster.ts';
 import { MemoryStore } from '../../../../src/store/memory-store.ts';
-import { newNamespace } from '../../../contract/store/on-host.ts';
+import { type HostServer, newNamespace } from '../../../contract/store/on-host.ts';
 import type { Plant } from './planted.ts';
 import type { PlaceOfStore } from './process-messages.ts';
 import { type StoreProcess, StoreProcesses } from './store-process.ts';
 import type { Reach, Stage, Subject } from './subject.ts';
 
-/** On demand: a watch in two hundred histories then stops without an end, and nobody knows yet whose fault it is. */
-const areStreamsCut = process.env['HOSTWARD_CUT_STREAMS'] !== undefined;
-
-/** What the API server keeps its objects in. */
+/** What an embedded API server keeps its objects in. */
 class HostStore extends MemoryStore {
-  /** As when etcd was compacted, and every watch ends. */
   async forget(): Promise<void> {
     await this.compact(this.timeline.revision);
     this.hub.loseAll();
   }
 }
 
-export function kubernetesSubject(plant?: Plant): Subject {
-  let host: Promise<Devcluster> | undefined;
+/** An API server, for one history at a time, because a cut ends all its streams. */
+export interface Host {
+  server: HostServer;
+  /** As when etcd was compacted, and every watch ends. */
+  cut(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+async function startEmbedded(): Promise<Host> {
   const store = new HostStore({ clock: systemClock });
+  await store.start();
+  const cluster = await startDevcluster({ name: 'host', store: { kind: 'given', store } });
+  return {
+    server: cluster,
+    cut: () => store.forget(),
+    async stop() {
+      await cluster.stop();
+      await store.stop();
+    },
+  };
+}
+
+export function kubernetesSubject(plant?: Plant, startHost = startEmbedded): Subject {
+  const all: Host[] = [];
+  const idle: Host[] = [];
   const processes = new StoreProcesses();
+  const taken = async (): Promise<Host> => {
+    const known = idle.pop();
+    if (known !== undefined) return known;
+    const host = await startHost();
+    all.push(host);
+    return host;
+  };
   return {
     name: 'kubernetes',
-    promises: { areReadsFresh: false, hasGaps: true, canBeKilled: true, canBeFull: false, canBeCut: areStreamsCut },
+    promises: { areReadsFresh: false, hasGaps: true, canBeKilled: true, canBeFull: false, canBeCut: true },
     async open() {
-      host ??= store.start().then(() => startDevcluster({ name: 'host', store: { kind: 'given', store } }));
-      const { url, caPem, adminToken } = await host;
+      const host = await taken();
+      const { url, caPem, adminToken } = host.server;
       const server = { url, caPem, adminToken };
       const namespace = await newNamespace(server);
-      const replicas = ['one', 'two'].map(
-        (replica) => new Replica({ on: { kind: 'server', server, namespace, replica }, plant, processes }),
-      );
+      const replicas = ['one', 'two'].map((replica) => {
+        const on = { kind: 'server' as const, server, namespace, replica, isStrained: replica === 'two' };
+        return new Replica({ on, plant, processes });
+      });
       for (const replica of replicas) await replica.start();
-      return new ReplicatedStage(replicas as [Replica, Replica], store);
+      return new ReplicatedStage(replicas as [Replica, Replica], { host, left: () => idle.push(host) });
     },
     async stop() {
       await processes.stop();
-      await (await host)?.stop();
-      await store.stop();
+      for (const host of all) await host.stop();
     },
   };
 }
 
 class ReplicatedStage implements Stage {
   #replicas: readonly [Replica, Replica];
+  #given: { host: Host; left(): void };
 
-  #host: HostStore;
-
-  constructor(replicas: readonly [Replica, Replica], host: HostStore) {
+  constructor(replicas: readonly [Replica, Replica], given: { host: Host; left(): void }) {
     this.#replicas = replicas;
-    this.#host = host;
+    this.#given = given;
   }
 
   reach(client: number): Reach {
@@ -66,11 +91,12 @@ class ReplicatedStage implements Stage {
   }
 
   cut(): Promise<void> {
-    return this.#host.forget();
+    return this.#given.host.cut();
   }
 
   async close(): Promise<void> {
     for (const replica of this.#replicas) await replica.close();
+    this.#given.left();
   }
 }
 

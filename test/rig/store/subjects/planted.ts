@@ -12,6 +12,10 @@ export const plants = {
   'event twice': 'unique',
   /** Only of a store on a disk: its database thread says done before it has written, and after a kill a revision is given out again. */
   'early acknowledgement': 'unique',
+  /** Only of a replica: a list after a loss ends no watch, so what was missed never comes. */
+  'watches after a loss': 'reliable',
+  /** Only of a replica: a fresh read does not wait until the stream is as far as its answer. */
+  'hasty live read': 'time',
 } as const;
 
 export type Plant = keyof typeof plants;

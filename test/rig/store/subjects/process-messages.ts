@@ -6,7 +6,8 @@ import type { Plant } from './planted.ts';
 
 export type PlaceOfStore =
   | { kind: 'file'; path: string }
-  | { kind: 'server'; server: HostServer; namespace: string; replica: string };
+  /** `isStrained`: the way to the API server is worse than on one machine. */
+  | { kind: 'server'; server: HostServer; namespace: string; replica: string; isStrained: boolean };
 
 export type ToStore =
   | { id: number; do: 'open'; on: PlaceOfStore; plant: Plant | undefined }

@@ -54,6 +54,8 @@ export class StoreProcess implements Reach {
     const watch = this.#nextId++;
     this.#watches.set(watch, deliver);
     const message = await this.#tellOrLose({ do: 'watch', watch, prefix, afterRevision });
+    // It was gone before it was asked, when all its watches had ended.
+    if (message === undefined && this.#watches.delete(watch)) deliver({ kind: 'end', how: 'killed' });
     if (message !== undefined && 'compactedRevision' in message && message.compactedRevision !== undefined) {
       this.#watches.delete(watch);
       return { compactedRevision: message.compactedRevision };

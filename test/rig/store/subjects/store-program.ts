@@ -3,10 +3,12 @@
 import { systemClock } from '../../../../src/clock.ts';
 import { SqliteStore } from '../../../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../../../src/store/store.ts';
-import { storeOn } from '../../../contract/store/on-host.ts';
+import { recordsOn, storeOn } from '../../../contract/store/on-host.ts';
 import { LocalReach } from './local-reach.ts';
 import { type Plant, planted } from './planted.ts';
+import { plantedReplicas } from './planted-replica.ts';
 import type { FromStore, PlaceOfStore, ToStore } from './process-messages.ts';
+import { strained } from './strained-host.ts';
 import type { OpenWatch } from './subject.ts';
 
 /** On a busy machine a history may take longer than the past is kept, and nobody has asked for that to be forgotten. */
@@ -50,10 +52,19 @@ async function serve(message: ToStore): Promise<FromStore> {
 }
 
 function opened(on: PlaceOfStore, plant: Plant | undefined): Store {
-  if (on.kind === 'server') return storeOn(on.server, on.namespace, { replica: on.replica });
+  if (on.kind === 'server') return replicaOn(on, plant);
   const isHasty = plant === 'early acknowledgement';
   const workerUrl = new URL('./hasty-worker.ts', import.meta.url);
   return new SqliteStore({ clock: systemClock, path: on.path, history: patient, ...(isHasty && { workerUrl }) });
+}
+
+function replicaOn(
+  { server, namespace, replica, isStrained }: PlaceOfStore & { kind: 'server' },
+  plant?: Plant,
+): Store {
+  const plain = recordsOn(server, namespace, replica);
+  const host = isStrained ? strained(plain) : plain;
+  return storeOn(server, namespace, { replica, host }, plant && plantedReplicas[plant]);
 }
 
 function reached(): LocalReach {

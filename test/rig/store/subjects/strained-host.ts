@@ -1,0 +1,32 @@
+// A host as a store must take it: its stream lags behind its answers, and a stream that was opened again repeats changes.
+import type { HostListener, HostRecords } from '../../../../src/store/kubernetes/host-records.ts';
+
+/** Longer than a question of a client, so that an answer of the host is there before the change. */
+const lagMs = 5;
+/** Every so manieth change comes twice. */
+const repeatEvery = 3;
+
+export function strained(host: HostRecords): HostRecords {
+  const follow = host.follow.bind(host);
+  host.follow = (listener) => follow(late(listener));
+  return host;
+}
+
+/** Timers of one length fire in their order. */
+function late(listener: HostListener): HostListener {
+  let changes = 0;
+  return {
+    listed: (...list) => later(() => listener.listed(...list)),
+    changed(change) {
+      changes++;
+      later(() => listener.changed(change));
+      if (changes % repeatEvery === 0) later(() => listener.changed(change));
+    },
+    wentBack: (message) => later(() => listener.wentBack(message)),
+    trouble: (message) => later(() => listener.trouble(message)),
+  };
+}
+
+function later(does: () => void): void {
+  setTimeout(does, lagMs);
+}
