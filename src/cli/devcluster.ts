@@ -16,7 +16,7 @@ export async function devcluster(context: Context, options: Options): Promise<Ex
   const named = options.text('kubeconfig') ?? defaultKubeconfig;
   const path = resolve(context.cwd, named);
   const data = options.text('data');
-  // A folder that somebody names is there; our own is made.
+  // A folder that the user names must exist; only the default one is made here.
   for (const name of ['kubeconfig', 'data'])
     if (options.has(name)) await requireFolderOf(context, `--${name}`, options.text(name) ?? '');
   const clientCa = await authorities(context, options.text('client-ca-file'));

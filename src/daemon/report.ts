@@ -181,7 +181,7 @@ export function statusOf(view: DaemonView): unknown {
         provenSecondsAgo: Math.round((clock.now() - window.proof.provenAtMs) / 100) / 10,
       }),
       ...(window.proof.missed > 0 && { missedChanges: window.proof.missed }),
-      // The whole words of a server that refuses are told once, with the missing right.
+      // The full message of a server that refuses is shown once, with the missing right.
       ...(window.trouble && { trouble: withShortRefusals(window.trouble.message) }),
     })),
   };
@@ -264,7 +264,7 @@ function notTaken({ clusters }: DaemonView): string[] {
   return clusters.addresses.flatMap(({ cluster, notTaken: why }) => (why ? `${cluster} cluster: ${why}` : []));
 }
 
-/** The servers that were taken during the run, and those that were not. */
+/** The servers whose address has changed since the start: taken over, or not and why. */
 function addressesOf({ clusters }: DaemonView): { addresses?: object } {
   const changed = clusters.addresses.filter(({ takenAt, notTaken: why }) => takenAt !== undefined || why !== undefined);
   if (changed.length === 0) return {};

@@ -26,7 +26,7 @@ const heapFlags = {
   run: ['--max-semi-space-size=16', '--v8-pool-size=1', '--expose-gc'],
 };
 
-/** V8 takes half of a container's memory for objects, but never less than 256 MiB, of which the rest of a small container has no room. */
+/** V8 takes half of a container's memory for objects, but never less than 256 MiB. In a small container that leaves too little for the rest. */
 const leastOfV8 = 256;
 const mib = 1024 * 1024;
 

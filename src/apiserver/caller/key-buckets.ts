@@ -25,7 +25,7 @@ export class KeyBuckets {
   readonly #free: number[] = [];
   #length = 0;
   #places = new Uint32Array(smallest);
-  /** Neighbours in the list of the group, plus one. */
+  /** The next and the previous entry in the list of the group, counted from one; 0 at an end. */
   #next = new Uint32Array(smallest);
   #previous = new Uint32Array(smallest);
 

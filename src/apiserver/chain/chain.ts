@@ -66,7 +66,7 @@ export interface ChainOptions {
   /** Why no request is served; undefined = they are. */
   isClosed(): string | undefined;
   journal?: RequestJournal;
-  /** Whether the journal may remember the words of a target. */
+  /** Whether the target exists here. The journal does not keep made-up names of resources. */
   isServed?(target: Target): boolean;
   intercept?: Intercept | undefined;
   clock: Clock;

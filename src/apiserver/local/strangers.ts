@@ -31,8 +31,8 @@ export interface KnownNames {
 }
 
 /**
- * A page that rebinds its name always sends that name; kubelet and Prometheus send the address of the pod. Who sends no host at all is
- * neither.
+ * A page that rebinds its name always sends that name; kubelet and Prometheus send the address of the pod. A client that
+ * sends no host at all is a stranger.
  */
 export function hostFault(host: string | undefined, known: KnownNames | undefined): StrangerFault | undefined {
   const name = nameIn(host ?? '');

@@ -36,7 +36,7 @@ function isUtf8(text: string): boolean {
   }
 }
 
-/** True when it is there and neither `0` nor `false`. Go compares by folds, and ſ folds to s as in this expression. */
+/** True when it is there and neither `0` nor `false` in any case. As in Go, ſ counts as an s. */
 export function isTrue(value: string | null): boolean {
   return value !== null && value !== '0' && !/^false$/iu.test(value);
 }

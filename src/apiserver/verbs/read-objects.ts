@@ -89,7 +89,7 @@ function heldPart(records: readonly StoredRecord[]): readonly StoredRecord[] {
   return end === -1 ? records : records.slice(0, end + 1);
 }
 
-/** A revision that another replica has given out: a store over a log that is not ours may not have heard of it. */
+/** Waits for a revision that another replica has given out: a store that shares its log may not have heard of it yet. */
 async function reach(store: Store, revision: number): Promise<number> {
   const current = await store.currentRevision();
   return revision <= current ? current : store.currentRevision({ fresh: true });

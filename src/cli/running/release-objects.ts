@@ -42,7 +42,7 @@ interface Target {
   prefix: string;
   /** Why an object must not be touched; undefined when it is ours. */
   reasonToLeave(look: HostLook): string | undefined;
-  /** Not ours at first sight, and not worth a message. */
+  /** Leaves an object out without a message, because it is clearly not ours. */
   isSkipped?(look: Partial<HostLook>): boolean;
   /** Labels that an object gets when it is handed back. */
   labelsAfter?(look: Partial<HostLook>): Record<string, string | null>;

@@ -116,7 +116,7 @@ function sameAccess(a: ClusterAccess, b: ClusterAccess): boolean {
   return sameTarget(a, b) && sameTls(a, b) && JSON.stringify(a.headers) === JSON.stringify(b.headers);
 }
 
-/** Whether both lead to the same place in the same way: the credentials of a user say nothing about it. */
+/** Whether both lead to the same server in the same way. Who the user is does not matter here. */
 export function sameTarget(a: ClusterAccess, b: ClusterAccess): boolean {
   return (
     a.server === b.server &&

@@ -55,8 +55,8 @@ export interface Lease {
 
 /**
  * The timings of kube-controller-manager, 15, 10 and 2 s, and the same proportions for other leases: a standby waits for
- * `leaseMs`, a holder relies on a renewal for `renewMs`, and `retryMs` separates two attempts. A permitted write may travel for
- * the first minus the second.
+ * `leaseMs`, a holder relies on a renewal for `renewMs`, and `retryMs` separates two attempts. A write that began with
+ * a valid lease has `leaseMs` minus `renewMs` to arrive.
  */
 const defaultLeaseMs = 15_000;
 const renewShare = 10 / 15;

@@ -116,7 +116,7 @@ export interface ManagementServerSettings {
   /** Undefined = a SQLite file in dataDir. */
   store?: StoreSettings;
   ingressListen: string | undefined;
-  /** Undefined = a certificate of the own CA. The files are read again when they change. */
+  /** Undefined = a certificate of a CA that Hostward makes itself. The files are read again when they change. */
   tls?: ConfiguredCertificate;
 }
 

@@ -116,7 +116,7 @@ export class SyncedCluster {
     await this.#takeKinds(this.#begun);
   }
 
-  /** All of them begin in one turn: the question for the rights of one must not wait for the lists of another. */
+  /** All of them begin in one turn, so that no kind waits for the lists of another one before it asks for its rights. */
   async #takeKinds(begun: Begun): Promise<void> {
     // Which of several Services gets a host name is decided with all kinds that are about to begin.
     if (this.#lacksKind) for (const kind of this.#kinds) if (kind.isAwaited) begun.engine.await(kind.name);

@@ -15,7 +15,7 @@ import { attach, blobBundle, type Statement, signatureStatement } from './sign.t
 export interface ReleaseOrder {
   /** The root of the repository, with `dist/` built. */
   readonly root: string;
-  /** Holds the tarball of npm and `image/` already. */
+  /** Where the release is made. The tarball for npm and the folder `image/` are there already. */
   readonly folder: string;
   readonly version: string;
   readonly revision: string;

@@ -83,7 +83,7 @@ function coversRole(parent: Entry, child: Entry & RoleEntry): boolean {
   );
 }
 
-/** A rule that leads to one place only, inside an entry that opens this place. */
+/** Whether the child is a rule about a single place, and the parent is an entry that opens that whole place. */
 function namedCoversRule(parent: Entry, child: Entry & RuleEntry): boolean {
   if (child.resources.some(({ patterns }) => patterns.some(namesProxy))) return false;
   const [target, ...others] = child.targets;

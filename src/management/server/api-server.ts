@@ -225,7 +225,7 @@ function questionParts({ world, book, callers, people }: OpenParts) {
 
 export interface ServedCertificate {
   tls: ServingPair | { files: CertificatePaths };
-  /** Of the own authority; empty when the certificate comes from files. */
+  /** Of the CA that Hostward made itself; empty when the certificate comes from files. */
   caPem: string;
 }
 

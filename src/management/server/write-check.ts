@@ -22,7 +22,7 @@ const reasons: Readonly<Record<string, string>> = {
   EROFS: 'its file system is read-only; mount it for writing',
 };
 
-/** Writes both ways of a change: a file, as the audit log does, and a value next to the log of the database. */
+/** Tries both places that a change is written to: a file, as for the audit log, and the database. */
 export function writeAttempt(folder: string, store: Pick<Store, 'writeSideValues'>): () => Promise<void> {
   const path = join(folder, probeName);
   return async () => {

@@ -19,8 +19,8 @@ const mostWalkedValues = 3_000_000;
 const walkedForEachChar = 4;
 
 /**
- * `maxCopiedChars`: the limit of copies together, since each can double the object. kube-apiserver: the length of a body. What is walked
- * has a limit that follows from it.
+ * `maxCopiedChars`: the limit of copies together, since each can double the object. kube-apiserver: the length of a body. The number
+ * of values that the patch may walk over follows from it.
  */
 export function applyJsonPatch(
   value: Json,

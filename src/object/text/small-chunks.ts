@@ -16,9 +16,9 @@ const mostBeyond = 8_192;
 const tinyBytes = 16;
 
 /**
- * Copies small chunks that wait for a reader into blocks. Must be called before a byte arrives. Node hands each chunk of a connection to
- * `push`, which is no documented promise; without it chunks cost what they did, and the bytes are right all the same. `flooded` is
- * called for a peer that keeps the loop busy with tiny chunks.
+ * Copies small chunks that wait for a reader into blocks. Must be called before a byte arrives. It relies on Node to hand
+ * each chunk of a connection to `push`, which Node does not promise. If it stops, small chunks cost more and nothing else changes.
+ * `flooded` is called for a peer that keeps the loop busy with tiny chunks.
  */
 export function gatherChunks(stream: Readable, flooded: () => void = () => undefined): void {
   const { push } = stream;

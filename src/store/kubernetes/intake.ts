@@ -62,7 +62,7 @@ export class Intake {
     return this.#reader.aside;
   }
 
-  /** Those among them that somebody has put back, with their versions. */
+  /** The records that somebody has set back to an older state, with their versions. */
   get putBack(): ReadonlyMap<string, number> {
     return this.#reader.putBack;
   }

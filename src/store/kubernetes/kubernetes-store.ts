@@ -393,7 +393,7 @@ export class KubernetesStore extends TimelineStore {
     if (replica === this.#options.replica) return;
     const isYoung = this.#pulse.count < youngBeats;
     if (isYoung && sight?.isSetBack === true && sight.epoch === this.epoch) this.#setBack(seenSetBack);
-    // One that starts anew asks whether anybody is here: the sooner it hears of us, the sooner it serves.
+    // A replica that starts asks whether anybody is here: the sooner it hears of us, the sooner it serves.
     if (!this.replicas.has(replica) && this.state === 'open') void this.#pulse.beat().catch(() => undefined);
   }
 }

@@ -8,11 +8,11 @@ import { StoreFault } from '../errors.ts';
 
 export interface PulseOptions {
   clock: Clock;
-  /** Changes the own record; the host's version of the change. */
+  /** Writes the beat into this replica's own record. Returns the version that the host gave the write. */
   write(beat: number): Promise<number>;
   /** Resolves when the stream of changes has reached the version. */
   reached(version: number): Promise<void>;
-  /** The host answers and the stream is silent. */
+  /** Called when the host answers requests but its stream of changes is silent. */
   isDeaf(): void;
 }
 

@@ -87,7 +87,7 @@ function asAdministrator(side: 'virtual' | 'host'): string {
   return `with a kubectl of an administrator of the ${side} cluster`;
 }
 
-/** Nobody frees a quota by editing the tenant's object. */
+/** Editing the tenant's object does not help when a quota is full, so the advice is about the quota. */
 function quotaAdvice({ status, message, object, hostObject }: RemediedTrouble): Remedy | undefined {
   const side = /a quota of the (virtual|host) namespace is full/.exec(message)?.[1];
   if (side !== 'virtual' && side !== 'host') return undefined;

@@ -43,7 +43,7 @@ export interface VerifyOptions {
   after?: ChainState;
   /** The digest of the last line, noted elsewhere. Without it, a removed end of the file is not found. */
   last?: string;
-  /** A line that was noted elsewhere: one that is there must be the same. */
+  /** Number and digest of a line, noted elsewhere. If the file has this line, it must be the same. */
   known?: ChainHead | undefined;
 }
 

@@ -57,11 +57,11 @@ export function instanceNamed(
   return settings === undefined || uid === undefined ? undefined : { project, name, uid, settings };
 }
 
-/** The credential is made a moment after this computation, so one second of the rest is held back. */
-const reservedSeconds = 1;
+/** The credential is made a moment after this computation, and must not outlive the calling key. */
+const secondsUntilMade = 1;
 
 /** Undefined: the calling key does not end. */
 export function leftSeconds({ caller }: Asker, nowMs: number): number | undefined {
   if (caller.expiryMs === undefined) return undefined;
-  return Math.max(1, Math.floor((caller.expiryMs - nowMs) / 1000) - reservedSeconds);
+  return Math.max(1, Math.floor((caller.expiryMs - nowMs) / 1000) - secondsUntilMade);
 }

@@ -37,7 +37,7 @@ export interface OpenIssueParts {
   world: KeyWorld;
   key: Kind;
   settings: () => ManagementSettings;
-  /** The own authority; empty when the certificate of the management server comes from files. */
+  /** The CA that Hostward made itself; empty when the certificate of the management server comes from files. */
   caPem: () => string;
   kit: () => Kit;
   clock: Clock;

@@ -20,7 +20,7 @@ export interface NamedRecord {
 /** A typo in a file must not kill keys, and a leaver's name must not stay open for ever. */
 export const comesBackWithinMs = 7 * 24 * 60 * 60 * 1000;
 
-/** A name with more uids comes and goes by a script; its oldest uids are forgotten. */
+/** Only a script removes and makes one name more often than this; then the oldest uids are forgotten. */
 const maxRetired = 16;
 
 export function recordKey({ kind, name }: Pick<NamedRecord, 'kind' | 'name'>): string {

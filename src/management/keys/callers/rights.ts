@@ -181,7 +181,7 @@ const newReport: Extract<AccessRequest, { isResource: true }> = {
   name: '',
 };
 
-/** Keys are in no namespace; kubectl asks about them in that of its context all the same, and a URL that has one is 404. */
+/** Keys are in no namespace, but kubectl asks about them in the namespace of its context. Requests for keys in a namespace are answered 404. */
 function inItsPlace(target: Target): Target {
   const isKey = target.isResource && target.group === managementGroup && target.resource === keyResource;
   return isKey ? { ...target, namespace: '' } : target;

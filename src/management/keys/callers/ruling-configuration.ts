@@ -75,7 +75,7 @@ export class RulingConfiguration {
     this.#followed.follow();
   }
 
-  /** From now on `changed` is told when other settings rule than before, and regularly, so that it can mend what it could not write. */
+  /** From now on `changed` is called when other settings rule than before, and regularly, so that it can write what it could not write before. */
   follow(changed: () => void): void {
     this.#changed = changed;
     this.#timer = this.#parts.clock.after(lookEveryMs, () => {

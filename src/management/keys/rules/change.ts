@@ -20,7 +20,7 @@ export interface KeyChange {
   /** Of the old object. */
   times: KeyTimes;
   lastActivityMs: number | undefined;
-  /** The value in spec.key is that of the key: an echo. */
+  /** The client sent back the value that the key has already. */
   isSameKey: boolean;
   /** The calling key changes itself. */
   isSelf: boolean;

@@ -47,7 +47,7 @@ function textFaults({ displayName, description }: KeySpec): FieldError[] {
     return { type: 'FieldValueTooLong', path, message: `Too long: may not be more than ${most} characters` };
   };
   const errors: FieldError[] = [];
-  // Characters as people count them, not the halves that a text consists of.
+  // Counts characters, not UTF-16 units: an emoji is one.
   if ([...displayName].length > maxDisplayName) errors.push(tooLong('spec.displayName', maxDisplayName));
   if ([...description].length > maxDescription) errors.push(tooLong('spec.description', maxDescription));
   return errors;

@@ -27,7 +27,7 @@ type Target = Extract<AuditEntry, { stage: 'intent' }>['target'];
 
 const name = 'audit';
 const sentName = 'audit-sent';
-/** Full files that stay, 640 MiB: the platform has their lines too, and the disk of a pod is small. */
+/** Older full files are deleted: the platform has their lines too, and the disk of a pod is small. Ten of them are 640 MiB. */
 const keptFiles = 10;
 /** A disk under load takes a tenth of this time; a client that waits longer has given up. */
 const patienceMs = 5_000;

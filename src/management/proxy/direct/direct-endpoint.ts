@@ -184,7 +184,7 @@ export class DirectEndpoint {
     return `https://${host.includes(':') ? `[${host}]` : host}:${this.port}`;
   }
 
-  /** The own authority; empty when the certificate comes from files. */
+  /** The CA that Hostward made itself; empty when the certificate comes from files. */
   get caPem(): string {
     return this.#caPem;
   }

@@ -36,7 +36,7 @@ export class HiddenRecords {
     }
   }
 
-  /** A host that does not answer is told of elsewhere. */
+  /** A host that does not answer is reported elsewhere. */
   async #look(): Promise<void> {
     const { connection, namespace, log } = this.#options;
     const found: string[] = [];

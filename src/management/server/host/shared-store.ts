@@ -66,7 +66,7 @@ export interface Shared {
   sweeps(): boolean;
   /** Those that were heard in the last seconds, without this one. */
   others(): readonly OtherReplica[];
-  /** How many lines every other one has told of its journal, also those that have ended. */
+  /** How many lines every other replica says its journal has, also replicas that have ended. */
   journals(): Readonly<Record<string, number>>;
   /** From the next heartbeat on the others read this too. */
   tells(words: () => ReplicaWords): void;
@@ -92,7 +92,7 @@ export function wordsIn(about: string): ReplicaWords {
   };
 }
 
-/** How many lines each replica has told of its journal, without the one that asks. */
+/** How many lines each replica says its journal has, without the one that asks. */
 export function journalLines(words: ReadonlyMap<string, string>, own: string): Record<string, number> {
   const lines = [...words].flatMap(([replica, about]): [string, number][] => {
     const { journal } = wordsIn(about);
@@ -150,7 +150,7 @@ export function replicaRow({ replica, about, heardMsAgo }: LiveReplica, silentMs
   };
 }
 
-/** Versions as they are told: what comes first is known to people, and the rest tells two secrets of one version apart. */
+/** Versions as replicas report them: the first part is known to people, and the rest distinguishes two secrets of one version. */
 function versionNames(versions: readonly string[] | undefined): string | undefined {
   return versions?.map((version) => version.split(' ')[0]).join(', ');
 }

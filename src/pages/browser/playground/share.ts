@@ -28,7 +28,7 @@ export function ShareBox({ texts }: { texts: PlaygroundCase }): VNode {
   }, [link]);
   const copy = async () => {
     try {
-      // Made anew from the texts, because the field may lack the last key that was pressed.
+      // Made again from the texts, because the field may lack the last key that was pressed.
       await navigator.clipboard.writeText(addressOf(await linkOf(texts)));
       setSaid('Copied.');
     } catch {

@@ -58,7 +58,7 @@ export function useTexts(examples: readonly Example[]) {
       if (own !== undefined) put(own, true);
       return;
     }
-    // They would be written over by the first key.
+    // The first key that is typed would overwrite the own texts, so they are kept aside.
     if (own !== undefined && !areSame(own, read.case)) keepTexts('aside', own);
     setAside(own !== undefined && areSame(own, read.case) ? undefined : keptTexts('aside'));
     put(read.case, false);

@@ -69,7 +69,7 @@ export function compilePatchSet(
   return runAtOnce(compileSteps(entries, target));
 }
 
-/** The same, entry by entry. */
+/** As compilePatchSet(), with a pause after each entry, so that a long list does not hold the loop. */
 export function* compileSteps(
   entries: readonly { index: number; entry: PatchEntry }[],
   target: PatchTarget,
