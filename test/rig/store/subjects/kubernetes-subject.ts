@@ -1,7 +1,7 @@
 // The store on a Kubernetes API server as two replicas, each in a process of its own: half of the clients talk to the one, which is killed, and half to the
 // other. The API server is an embedded cluster in this process unless a real one is given;
 // the stream of the second replica lags, and repeats changes.
-import { systemClock } from '../../../../src/clock.ts';
+import { pause, systemClock } from '../../../../src/clock.ts';
 import { startDevcluster } from '../../../../src/devcluster/devcluster.ts';
 import { MemoryStore } from '../../../../src/store/memory-store.ts';
 import { type HostServer, newNamespace } from '../../../contract/store/on-host.ts';
@@ -10,11 +10,16 @@ import type { PlaceOfStore } from './process-messages.ts';
 import { type StoreProcess, StoreProcesses } from './store-process.ts';
 import type { Reach, Stage, Subject } from './subject.ts';
 
+/** A replica opens a stream again a second after it was opened at the earliest. */
+const forgetAfterMs = 300;
+
 /** What an embedded API server keeps its objects in. */
 class HostStore extends MemoryStore {
+  /** What is written between the end of the streams and their return is forgotten too, so that a replica has missed it. */
   async forget(): Promise<void> {
-    await this.compact(this.timeline.revision);
     this.hub.loseAll();
+    await pause(systemClock, forgetAfterMs);
+    await this.compact(this.timeline.revision);
   }
 }
 

@@ -1,8 +1,8 @@
 // A host as a store must take it: its stream lags behind its answers, and a stream that was opened again repeats changes.
 import type { HostListener, HostRecords } from '../../../../src/store/kubernetes/host-records.ts';
 
-/** Longer than a question of a client, so that an answer of the host is there before the change. */
-const lagMs = 5;
+/** Longer than some questions of a client, so that others read and write before a change is heard. */
+const lagMs = 25;
 /** Every so manieth change comes twice. */
 const repeatEvery = 3;
 
