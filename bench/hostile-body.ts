@@ -18,8 +18,6 @@ export type PiecesHow = 'chunks' | 'extensions' | 'records' | 'trailers' | 'head
 export interface HostileCase {
   name: string;
   why: string;
-  /** Why the gate leaves it out; `--only` still runs it. */
-  outsideGate?: string;
   /** `plain`: an ordinary key; `empty`: one with the scope {}; `many`: thirty ordinary ones in turn; `large`: four of one owner, each nearly as long as may be; `none`: no key. */
   key?: 'plain' | 'empty' | 'many' | 'large' | 'none';
   send?: Send;
@@ -35,6 +33,8 @@ export interface HostileCase {
   /** Connections with one answered request each. */
   idle?: { count: number; seconds: number };
   unread?: { count: number; path: string; seconds: number; pipelined?: number };
+  /** Sessions through the proxy that send so many bytes each, get them back, and read none. */
+  sessions?: { count: number; path: string; sent: number; seconds: number };
 }
 
 /** The text of the body; `$i` stays for the sender. */

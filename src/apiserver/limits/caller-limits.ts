@@ -35,8 +35,11 @@ const shareOfOwner = 1 / 2;
 /** With TLS 96 KiB, and as much again that the system holds of an answer that nobody reads: it may not be seen here, and counts as ours. */
 const connectionBytes = 192 * 1024;
 
-/** What a request that passes the proxy can hold: two connections, and on both the buffers of an answer that arrives faster than it is read. */
-const proxiedBytes = 768 * 1024;
+/**
+ * What a request that passes the proxy holds while nothing passes, besides the connection of its caller: another one with TLS, and what
+ * has arrived on it before it is read. What has passed and is not read has a bound of its own.
+ */
+const proxiedBytes = 256 * 1024;
 
 /** How many connections fit into a share of the memory. */
 export function connectionsIn(share: number, most: number, bytes: number = connectionBytes): number {

@@ -20,7 +20,7 @@ export interface LoopShares {
   small: number;
 }
 
-/** Nobody shares the loop in a benchmark. */
+/** Turns alone: nobody is refused. */
 export const wholeLoop: LoopShares = { ofOne: 1, ofOwner: 1, altogether: 1, small: 1 };
 
 /** A quarter of a core serves hundreds of requests a second, and leaves three callers more than their share. An owner has many keys. */

@@ -1,28 +1,33 @@
 // Bounds what all answers together hold that their clients do not read. Each of them is bounded by itself, but a credential may have
-// hundreds of requests and connections. When there is too much, answers without progress are cut, the longest waiting first: a
-// client that reads slowly goes on, and one that reads nothing has no use for its answer.
+// hundreds of requests and connections. When there is too much, answers without progress are cut, of owners who hold
+// more than their share, the longest waiting first: a client that reads slowly goes on, and one that reads nothing has no use for its answer.
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { memoryShare } from '../limits/caller-limits.ts';
+import { type HeldByOwner, inOrder } from '../limits/give-way.ts';
 
 /** Texts that wait, encryption and the system each hold the same bytes. */
 const mostUnreadBytes = 64 * 1024 * 1024;
 const shareOfMemory = 1 / 8;
-/**
- * What the system holds of an answer that nobody reads cannot be seen here, and is memory of ours too: on the way to the client, and
- * of an answer that is passed on also on the way from the other server. 373 of these ended a server with 384 MiB.
- */
-const heldBySystem = { own: 128 * 1024, passedOn: 768 * 1024 };
+/** What the system holds of an answer that nobody reads cannot be seen here, and is memory of ours too. */
+const heldBySystem = 128 * 1024;
 /** Every answer waits for a moment, behind a busy network or a busy loop. */
 const stalledAfterMs = 250;
 /** Looking at thousands of answers costs a millisecond. */
 const lookEveryMs = 20;
 
 interface Progress {
+  /** Of the access key that asked. */
+  owner: string;
   sentBytes: number;
   sinceMs: number;
-  source: keyof typeof heldBySystem;
+}
+
+interface Stalled {
+  response: ServerResponse;
+  sinceMs: number;
+  bytes: number;
 }
 
 export interface UnreadAnswersOptions {
@@ -43,9 +48,9 @@ export class UnreadAnswers {
   }
 
   /** Called for each request: only a new one can bring more than its own bound. */
-  opened(response: ServerResponse, source: keyof typeof heldBySystem = 'own'): void {
+  opened(response: ServerResponse, owner: string): void {
     this.#look();
-    this.#open.set(response, { sentBytes: 0, sinceMs: this.#options.clock.now(), source });
+    this.#open.set(response, { owner, sentBytes: 0, sinceMs: this.#options.clock.now() });
     response.once('close', () => this.#open.delete(response));
     if (response.destroyed) this.#open.delete(response);
   }
@@ -56,25 +61,26 @@ export class UnreadAnswers {
     this.#lookedMs = nowMs;
     const mostBytes = this.#mostBytes;
     let unread = 0;
-    const stalled: { response: ServerResponse; sinceMs: number; bytes: number }[] = [];
+    const owners = new Map<string, HeldByOwner<Stalled>>();
     for (const [response, progress] of this.#open) {
-      const { source } = progress;
-      unread += response.writableLength;
+      const { owner } = progress;
       const { socket } = response;
       // An answer that waits behind another on its connection goes with that one.
       const sentBytes = socket === null ? 0 : socket.bytesWritten - socket.writableLength;
-      if (response.writableLength === 0 || sentBytes > progress.sentBytes)
-        this.#open.set(response, { sentBytes, sinceMs: nowMs, source });
-      else if (nowMs - progress.sinceMs >= stalledAfterMs) {
-        unread += heldBySystem[source];
-        const bytes = response.writableLength + heldBySystem[source];
-        stalled.push({ response, sinceMs: progress.sinceMs, bytes });
-      }
+      const isMoving = response.writableLength === 0 || sentBytes > progress.sentBytes;
+      if (isMoving) Object.assign(progress, { sentBytes, sinceMs: nowMs });
+      const isStalled = !isMoving && nowMs - progress.sinceMs >= stalledAfterMs;
+      const bytes = response.writableLength + (isStalled ? heldBySystem : 0);
+      if (bytes === 0) continue;
+      unread += bytes;
+      const mine = owners.get(owner) ?? { stalled: [], bytes: 0 };
+      owners.set(owner, mine);
+      mine.bytes += bytes;
+      if (isStalled) mine.stalled.push({ response, sinceMs: progress.sinceMs, bytes });
     }
     if (unread <= mostBytes) return;
-    stalled.sort((a, b) => a.sinceMs - b.sinceMs);
     let cut = 0;
-    for (const { response, bytes } of stalled) {
+    for (const { response, bytes } of inOrder([...owners.values()], mostBytes / owners.size)) {
       if (unread <= mostBytes / 2) break;
       unread -= bytes;
       cut++;

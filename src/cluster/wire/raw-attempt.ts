@@ -5,7 +5,7 @@ import { request as tlsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 import type { Clock, Timer } from '../../clock.ts';
-import { gatherChunks, passOn } from '../../object/text/small-chunks.ts';
+import { type Gate, gatherChunks, passOn } from '../../object/text/small-chunks.ts';
 
 export interface RawRequest {
   method: string;
@@ -17,6 +17,8 @@ export interface RawRequest {
   body: Readable | undefined;
   /** The protocol to change to; undefined = an ordinary request. */
   upgrade: string | undefined;
+  /** Asked for what of the body is written to a connection; absent = as fast as the server reads. */
+  gateOf?: ((socket: Socket) => Gate) | undefined;
   /** The answer may begin late and pause for long, as that of a watch or `logs -f` does. */
   isStream: boolean;
 }
@@ -186,12 +188,16 @@ export class RawAttempt {
   }
 
   #sendBody(): void {
-    const { body } = this.#parts.request;
+    const { body, gateOf } = this.#parts.request;
     if (body === undefined) {
       this.#sent.end();
       return;
     }
-    passOn(body, this.#sent, { end: true });
+    const gate: Gate = (bytes, goOn) => {
+      const { socket } = this.#sent;
+      return socket === null || gateOf === undefined || gateOf(socket)(bytes, goOn);
+    };
+    passOn(body, this.#sent, { end: true, gate });
     body.once('error', () => this.#sent.destroy());
   }
 

@@ -11,6 +11,7 @@ import type { ClusterAccess, Credentials } from '../credentials/access.ts';
 import { AccessCache, sameTarget, sameTls } from '../credentials/access-cache.ts';
 import { CredentialsError, messageOf } from '../errors.ts';
 import { explain } from './explain.ts';
+import { PacedAgent } from './paced-agent.ts';
 import { RawAttempt, type RawRequest, type Tried } from './raw-attempt.ts';
 
 export type RawAnswer =
@@ -196,7 +197,9 @@ export class RawConnection {
     };
     try {
       const isTls = this.#url.protocol === 'https:';
-      const agent = isTls ? new TlsAgent({ ...settings, ...tlsOf(access) }) : new PlainAgent(settings);
+      // Behind a proxy Node hands a connection over when its tunnel is there, which a wait would hide from it.
+      const Secure = proxy === undefined ? PacedAgent : TlsAgent;
+      const agent = isTls ? new Secure({ ...settings, ...tlsOf(access) }) : new PlainAgent(settings);
       this.#wire = { access, agent };
       return agent;
     } catch (error) {

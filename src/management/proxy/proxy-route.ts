@@ -21,9 +21,11 @@ import {
   requestText,
 } from '../scope/request.ts';
 import { forward, type ProxiedStream } from './forward/forward.ts';
+import type { PassedBytes } from './forward/passed-bytes.ts';
 import { identityOf } from './forward/upstream-identity.ts';
 import type { LiveStreams } from './live-streams.ts';
 import { answerReview, incompleteRules, reviewIn } from './reviews.ts';
+import { creditedTo } from './sender.ts';
 import { notThere, type ProxiedDestination, placeOf, type Upstreams } from './upstreams.ts';
 
 export interface ProxiedCaller {
@@ -37,6 +39,7 @@ export interface ProxyRouteOptions {
   directory(): Directory;
   upstreams: Pick<Upstreams, 'upstreamOf'>;
   live: LiveStreams<User>;
+  passed: PassedBytes;
   clock: Clock;
   log: Log;
 }
@@ -102,7 +105,7 @@ export class ProxyRoute implements Route {
     { request, client, entrance, trail }: ServedRequest,
     passing: Passing,
   ): Promise<ProxiedStream | undefined> {
-    const { upstreams, live, clock } = this.#options;
+    const { upstreams, live, passed, clock } = this.#options;
     const { credential, directory, proxied, target } = passing;
     const asked = proxied.request;
     const review = client.kind === 'response' ? reviewIn(asked) : undefined;
@@ -131,6 +134,7 @@ export class ProxyRoute implements Route {
       subresource: asked.isResource ? asked.subresource : '',
       isStream: isStream(asked) || client.kind === 'socket',
       auditId: trail.entry.id,
+      gateOf: (socket) => passed.gate(socket, creditedTo(credential).owner),
       clock,
       hooks: {
         begins: () => trail.begins(),

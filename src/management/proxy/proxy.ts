@@ -8,6 +8,7 @@ import type { Log } from '../../log.ts';
 import type { Status } from '../../object/meta/status.ts';
 import type { Credential } from '../scope/allows.ts';
 import type { Directory } from '../scope/directory.ts';
+import { PassedBytes } from './forward/passed-bytes.ts';
 import { LiveStreams } from './live-streams.ts';
 import { MissingRights, type UpstreamHealth } from './missing-rights.ts';
 import { ProxyRoute } from './proxy-route.ts';
@@ -41,7 +42,15 @@ export function openProxy(
     const session = callers.sessionOf(user);
     return session === undefined ? undefined : { credential: session.credential };
   };
-  const route = new ProxyRoute({ callerOf, directory, upstreams, live, clock, log });
+  const route = new ProxyRoute({
+    callerOf,
+    directory,
+    upstreams,
+    live,
+    passed: new PassedBytes({ clock, log }),
+    clock,
+    log,
+  });
   const rights = new MissingRights({ directory, upstreams, clock, log });
   return {
     route,

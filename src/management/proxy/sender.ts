@@ -77,11 +77,11 @@ export function creditedTo({ keyName, subject }: Pick<Credential, 'keyName' | 's
 }
 
 /** Everything is streamed, but reviews are read here. */
-export function admitProxied(
+export async function admitProxied(
   limits: Pick<CallerLimits, 'admit' | 'admitBody'>,
   of: Holder,
   { client, target }: ServedRequest,
-): void {
+): Promise<void> {
   limits.admit('proxied', of, client.kind === 'response' ? client.response : client.socket);
   const proxied = proxiedIn(target);
   if (proxied === undefined || client.kind !== 'response' || reviewIn(proxied.request) !== 'access') return;

@@ -79,28 +79,41 @@ function gatherFurther(stream: Readable, flooded: () => void): void {
 /** More writes at a time are many small ones. */
 const mostUnsent = 64;
 
+/** Asked for each piece that was passed on: false = no more may follow before `goOn` is called. */
+export type Gate = (bytes: number, goOn: () => void) => boolean;
+
 /**
  * Passes bytes on at the pace of the slower side, as `pipe` does, and looks at the number of the writes that wait too. `from` gathers
  * what arrives in the meantime. Returns the function that ends it; `from` is paused then.
  */
-export function passOn(from: Readable, to: Writable, { end }: { end: boolean }): () => void {
+export function passOn(from: Readable, to: Writable, { end, gate }: { end: boolean; gate?: Gate }): () => void {
   let unsent = 0;
   let isWaiting = false;
+  let isShut = false;
+  let isOver = false;
+  const goOn = () => {
+    if (!isWaiting && !isShut && !isOver) from.resume();
+  };
   const sent = () => {
     unsent--;
     if (unsent > 0 || !isWaiting) return;
     isWaiting = false;
-    from.resume();
+    goOn();
+  };
+  const opened = () => {
+    isShut = false;
+    goOn();
   };
   const pass = (chunk: Buffer) => {
     unsent++;
     const hasRoom = to.write(chunk, sent);
-    if (hasRoom && unsent < mostUnsent) return;
-    isWaiting = unsent > 0;
-    if (isWaiting) from.pause();
+    if (!hasRoom || unsent >= mostUnsent) isWaiting = unsent > 0;
+    if (gate?.(chunk.length, opened) === false) isShut = true;
+    if (isWaiting || isShut) from.pause();
   };
   const ended = () => to.end();
   const stop = () => {
+    isOver = true;
     isWaiting = false;
     from.off('data', pass);
     from.off('end', ended);

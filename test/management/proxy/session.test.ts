@@ -88,7 +88,7 @@ describe('a session through the server', () => {
     const client = await open(`GET ${exec}`, websocket);
     await until(() => client.text().includes('hello '), 'the beginning');
     client.write(sent);
-    await until(() => client.text().length >= sent.length, 'the echo');
+    await until(() => client.text().length >= sent.length, 'the echo', 20_000);
     const text = Buffer.from(client.text(), 'latin1');
     const at = text.indexOf('hello ') + 'hello '.length;
     expect(text.subarray(at).equals(sent)).toBe(true);
@@ -145,7 +145,7 @@ describe('a session through the server', () => {
     const client = await open(`POST ${exec}`, spdy, key);
     await until(() => client.text().endsWith('hello '), 'the session');
     client.write('four');
-    await until(() => client.text().endsWith('four'), 'the echo');
+    await until(() => client.text().endsWith('four'), 'the echo', 20_000);
     const startedMs = performance.now();
     await behind.bench.ask('PATCH', `${keysPath}/exec-key`, merge({ disabled: true }));
     await client.closed;

@@ -201,6 +201,30 @@ describe('passOn()', () => {
     clearInterval(go);
   });
 
+  it('waits behind a shut gate, and goes on when it opens', async () => {
+    const from = filled();
+    const to = new PassThrough();
+    const opens: (() => void)[] = [];
+    const gate = (_bytes: number, goOn: () => void) => {
+      opens.push(goOn);
+      return false;
+    };
+    passOn(from, to, { end: true, gate });
+    for (const text of ['one', 'two', 'three']) {
+      from.push(Buffer.alloc(8_000, text));
+      await turn();
+    }
+    expect(opens).toHaveLength(1);
+    from.push(null);
+    const ended = allOf(to);
+    while (!to.readableEnded) {
+      opens.at(-1)?.();
+      await turn();
+    }
+    expect((await ended).length).toBe(24_000);
+    expect(opens.length).toBeGreaterThan(1);
+  });
+
   it('goes on behind a look at the first bytes', async () => {
     const from = filled();
     from.push(Buffer.alloc(20_000, 'a'));

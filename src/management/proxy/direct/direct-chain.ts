@@ -4,6 +4,7 @@ import { Chain } from '../../../apiserver/chain/chain.ts';
 import type { ServedRequest } from '../../../apiserver/chain/served-request.ts';
 import type { Audit } from '../../../apiserver/kinds/kit.ts';
 import type { CallerLimits } from '../../../apiserver/limits/caller-limits.ts';
+import { LoopTime, wholeLoop } from '../../../apiserver/limits/loop-time.ts';
 import type { UnprovenConnections } from '../../../apiserver/limits/unproven-connections.ts';
 import { refuseImpersonation } from '../../../apiserver/request/denial.ts';
 import type { User } from '../../../apiserver/request/identity.ts';
@@ -39,6 +40,7 @@ const probe: User = { name: 'system:anonymous', groups: ['system:unauthenticated
 
 export function directChain(parts: DirectChainParts): Chain {
   const { proxy, gate, limits, audit, failedLogin, clock, log } = parts;
+  const passing = new LoopTime(clock, wholeLoop);
   const unread = new UnreadAnswers({ clock, log });
   return new Chain({
     filters: {
@@ -49,8 +51,8 @@ export function directChain(parts: DirectChainParts): Chain {
       admit: async (exchange) => {
         const caller = gate.holderOf(exchange.sender);
         const of = caller && creditedTo(caller.credential);
-        if (exchange.client.kind === 'response') unread.opened(exchange.client.response, 'passedOn');
-        if (of !== undefined) admitProxied(limits, of, exchange);
+        if (exchange.client.kind === 'response') unread.opened(exchange.client.response, of?.owner ?? '');
+        if (of !== undefined) await admitProxied(limits, of, exchange).finally(() => passing.turn(of));
       },
       impersonate: ({ sender, request }) => {
         refuseImpersonation(request);

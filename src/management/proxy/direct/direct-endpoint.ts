@@ -21,6 +21,7 @@ import { Revocations } from '../../credentials/claims/revocations.ts';
 import { isProxiedUrl } from '../../scope/classify.ts';
 import { Directory } from '../../scope/directory.ts';
 import type { AccessRequest } from '../../scope/request.ts';
+import { PassedBytes } from '../forward/passed-bytes.ts';
 import { LiveStreams } from '../live-streams.ts';
 import { ProxyRoute } from '../proxy-route.ts';
 import { maxHeaderBytes } from '../sender.ts';
@@ -116,6 +117,7 @@ export class DirectEndpoint {
       directory: () => nobody,
       upstreams: this.#upstream,
       live: this.#live,
+      passed: new PassedBytes({ clock, log }),
       clock,
       log,
     });

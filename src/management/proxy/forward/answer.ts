@@ -2,9 +2,10 @@
 // down. If the upstream breaks off its answer, the connection to the client is cut too, so that half an answer never looks
 // complete.
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Clock } from '../../../clock.ts';
 import { expired, type Status } from '../../../object/meta/status.ts';
-import { passOn } from '../../../object/text/small-chunks.ts';
+import { type Gate, passOn } from '../../../object/text/small-chunks.ts';
 import { responseLines, trailerLines, withoutLines } from './headers.ts';
 import { lastWordsMs, type StreamEnd } from './session.ts';
 
@@ -20,6 +21,8 @@ export interface AnswerOptions {
   start: Buffer | undefined;
   /** What kubectl prints in addition to the answer. */
   warning: string | undefined;
+  /** Asked for what is written to a connection. */
+  gateOf(socket: Socket): Gate;
   clock: Clock;
 }
 
@@ -108,7 +111,10 @@ export class PassedAnswer {
     };
     upstreamResponse.once('error', broken);
     upstreamResponse.once('close', broken);
-    this.#stopPassing = passOn(upstreamResponse, response, { end: true });
+    this.#stopPassing = passOn(upstreamResponse, response, {
+      end: true,
+      ...(response.socket && { gate: this.#parts.gateOf(response.socket) }),
+    });
   }
 
   /** An event can only be added between two lines of JSON, not in the middle of one. A caller who may go on lists again. */

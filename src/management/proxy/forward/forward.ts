@@ -9,6 +9,7 @@
 //
 // Headers are filtered here, so that no caller can forget it. The chain has refused Impersonate-* headers before.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import { type Duplex, Readable } from 'node:stream';
 import { type Client, responseOn } from '../../../apiserver/chain/served-request.ts';
 import { announcesBody } from '../../../apiserver/limits/client-error.ts';
@@ -19,6 +20,7 @@ import { sendStatus } from '../../../apiserver/wire/respond.ts';
 import type { Clock } from '../../../clock.ts';
 import type { RawConnection, RawExchange } from '../../../cluster/wire/raw-connection.ts';
 import { internalError, type Status } from '../../../object/meta/status.ts';
+import type { Gate } from '../../../object/text/small-chunks.ts';
 import { PassedAnswer } from './answer.ts';
 import { requestLines, withoutLines } from './headers.ts';
 import { badGateway, brokenOff, foreignAnswer, isBrokenOff, statusOfFailure } from './own-answers.ts';
@@ -54,6 +56,8 @@ export interface Forwarding {
   /** The body, if it was already read; it is sent instead of the request's own stream. */
   body?: Buffer;
   reshape?: Reshape;
+  /** Asked for what is written to a connection, on both sides. */
+  gateOf(socket: Socket): Gate;
   clock: Clock;
   hooks: ForwardHooks;
 }
@@ -119,7 +123,7 @@ class Forward implements ProxiedStream {
   }
 
   async #run(): Promise<void> {
-    const { request, client, upstream, path, identity, isStream, auditId, body, hooks } = this.#given;
+    const { request, client, upstream, path, identity, isStream, auditId, body, hooks, gateOf } = this.#given;
     const upgrade = upgradeOf(request, client.kind === 'socket');
     await hooks.begins();
     if (this.#closedBecause !== undefined) return this.#refuse(this.#closedBecause);
@@ -135,6 +139,7 @@ class Forward implements ProxiedStream {
       body: upgrade === undefined ? (body === undefined ? bodyOf(request) : Readable.from([body])) : undefined,
       upgrade,
       isStream,
+      gateOf,
     });
     this.#exchange = exchange;
     if (this.#isClientGone()) exchange.abort();
@@ -160,7 +165,7 @@ class Forward implements ProxiedStream {
   }
 
   async #pass(upstreamResponse: IncomingMessage): Promise<void> {
-    const { upstream, prefix, hooks, isStream, isWatch, auditId, clock, reshape } = this.#given;
+    const { upstream, prefix, hooks, isStream, isWatch, auditId, clock, reshape, gateOf } = this.#given;
     const refusal = await foreignAnswer(upstreamResponse, { upstream, prefix, reshape });
     if (this.#closedBecause !== undefined) return this.#refuse(this.#closedBecause);
     if (refusal.kind === 'refused') {
@@ -183,7 +188,7 @@ class Forward implements ProxiedStream {
       return;
     }
     const response = this.#responseToClient();
-    const parts = { upstreamResponse, response, isOpen, isWatch, auditId, clock };
+    const parts = { upstreamResponse, response, isOpen, isWatch, auditId, clock, gateOf };
     const { location, start, warning } = refusal;
     this.#answer = new PassedAnswer({ ...parts, location, start, warning });
     if (this.#closedBecause !== undefined) this.#answer.close(this.#closedBecause);
@@ -192,11 +197,11 @@ class Forward implements ProxiedStream {
   }
 
   async #join(upgraded: { response: IncomingMessage; socket: Duplex; head: Buffer }): Promise<void> {
-    const { client, upstream, path, subresource, hooks, clock, auditId } = this.#given;
+    const { client, upstream, path, subresource, hooks, clock, auditId, gateOf } = this.#given;
     if (client.kind !== 'socket') return;
     await this.#recorded(101, true);
     const ports = subresource === 'portforward' ? portsIn(path) : 0;
-    this.#session = joined(client, upgraded, { clock, auditId, name: upstream.name, subresource, ports });
+    this.#session = joined(client, upgraded, { clock, gateOf, auditId, name: upstream.name, subresource, ports });
     if (this.#closedBecause !== undefined) this.#session.close(this.#closedBecause);
     await hooks.ended(await this.#session.done);
   }

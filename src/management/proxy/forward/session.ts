@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../../clock.ts';
 import type { Status } from '../../../object/meta/status.ts';
-import { gatherChunks, passOn } from '../../../object/text/small-chunks.ts';
+import { type Gate, gatherChunks, passOn } from '../../../object/text/small-chunks.ts';
 import { errorChannels, lastFrames } from '../frames/last-frames.ts';
 import { resultFrame, SpdyFrames } from '../frames/spdy-frames.ts';
 import { WebSocketFrames } from '../frames/web-socket-frames.ts';
@@ -29,6 +29,8 @@ export interface ProxySession {
 
 export interface SessionOptions {
   clock: Clock;
+  /** Asked for what is written to either connection. */
+  gateOf(socket: Socket): Gate;
   auditId: string;
   /** Name of the upstream, for messages. */
   name: string;
@@ -144,7 +146,11 @@ class Joined implements ProxySession {
       this.#farEnded();
       return;
     }
-    const stops = [passOn(near, far, { end: false }), passOn(far, near, { end: false })];
+    const { gateOf } = this.#options;
+    const stops = [
+      passOn(near, far, { end: false, gate: gateOf(far) }),
+      passOn(far, near, { end: false, gate: gateOf(near) }),
+    ];
     this.#stopPassing = () => {
       for (const stop of stops) stop();
     };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { requestLines, responseLines, trailerLines } from '../../../src/management/proxy/forward/headers.ts';
+import { requestLines, responseLines, trailerLines } from '../../../../src/management/proxy/forward/headers.ts';
 
 const kept = ['Accept', 'application/json', 'X-Unknown', 'yes'];
 
