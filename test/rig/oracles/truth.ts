@@ -13,6 +13,7 @@ import { type Marked, ownedUidOf, versionIn } from './marks.ts';
 import { OutageTruth } from './outage-truth.ts';
 
 const everyMs = 1_000;
+const quietEveryMs = 5_000;
 /** `status` calls a change that is younger "on the way", and speaks of it once a second. */
 const patienceMs = 5_000;
 const toleranceMs = 2_000;
@@ -72,6 +73,8 @@ export class Truth implements WorldEars {
   readonly #known = new Map<string, Known>();
   readonly #outages: OutageTruth;
   #sampledMs = 0;
+  #sampledSigns = 0;
+  #wasZero = false;
   /** The last time a daemon with the right to write said that nothing waits. */
   #zeroMs = 0;
 
@@ -265,8 +268,13 @@ export class Truth implements WorldEars {
 
   still(): void {
     const nowMs = this.#world.clock.now();
-    if (nowMs < this.#sampledMs + everyMs) return;
+    const { signs } = this.#world;
+    // Where nothing goes on and nothing waits, only time can change what a daemon says of itself. One with a lease has its renewals.
+    const isQuiet = this.#wasZero && signs === this.#sampledSigns;
+    if (isQuiet) this.#zeroMs = nowMs;
+    if (nowMs < this.#sampledMs + (isQuiet ? quietEveryMs : everyMs)) return;
     this.#sampledMs = nowMs;
+    this.#sampledSigns = signs;
     let isZero = false;
     for (const daemon of this.#world.daemons) {
       const known = this.#of(daemon.name);
@@ -286,6 +294,7 @@ export class Truth implements WorldEars {
       this.#lag(daemon, known, isClean);
       isZero ||= isClean && known.unanswered.size === 0;
     }
+    this.#wasZero = isZero;
     if (isZero) this.#zeroMs = nowMs;
   }
 

@@ -7,6 +7,8 @@ import type { FromWorker, ToWorker } from './worker.ts';
 
 /** A process that has played many runs has collected memory; a fresh one starts in a second. */
 const seedsOfProcess = 120;
+/** A run leaves much that dies young. */
+const youngHeap = ['--max-semi-space-size=64'];
 /** A run takes a second or two; a process that is silent for so long hangs. */
 const silentProcessMs = 180_000;
 
@@ -44,11 +46,11 @@ export class WorkerProcess {
   #start(): ChildProcess {
     const file = fileURLToPath(new URL('worker.ts', import.meta.url));
     const stdio = ['ignore', 'inherit', 'inherit', 'ipc'] as const;
-    if (this.#mutant === undefined) return fork(file, ['rig-worker'], { stdio: [...stdio] });
+    if (this.#mutant === undefined) return fork(file, ['rig-worker'], { stdio: [...stdio], execArgv: youngHeap });
     const planter = fileURLToPath(new URL('../mutants/plant-at-load.ts', import.meta.url));
     return fork(file, ['rig-worker'], {
       stdio: [...stdio],
-      execArgv: ['--import', planter],
+      execArgv: [...youngHeap, '--import', planter],
       env: { ...process.env, [mutantVariable]: this.#mutant },
     });
   }

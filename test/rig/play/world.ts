@@ -11,7 +11,7 @@ import { type RigCertificates, rigCertificates } from '../stage/rig-certificates
 import { RigClock } from '../stage/rig-clock.ts';
 import { RigCluster, type RigSide, rigSides } from '../stage/rig-cluster.ts';
 import { RigDaemon } from '../stage/rig-daemon.ts';
-import { Stillness } from '../stage/stillness.ts';
+import { countNoTurns, countTurns, Stillness } from '../stage/stillness.ts';
 import { type Act, hostNamespace, type Scenario, virtualCluster } from '../traffic/acts.ts';
 import { People } from '../traffic/play.ts';
 import { Chance } from './random.ts';
@@ -62,7 +62,7 @@ export class World {
   #emptySinceMs: number | undefined;
   #coin: Chance | undefined;
   #starting = 0;
-  readonly #stillness = new Stillness();
+  readonly #stillness: Stillness;
   readonly #chance: Chance;
   readonly #folder = mkdtempSync(join(tmpdir(), 'hostward-rig-'));
   readonly #tokens = new Map<string, string>();
@@ -73,6 +73,7 @@ export class World {
     this.#chance = new Chance(seed, 'daemon');
     const chance = new Chance(seed, 'servers');
     for (let nth = 0; nth < mostDaemons; nth++) this.#tokens.set(`hostward-${nth}`, `rig-token-of-hostward-${nth}`);
+    this.#stillness = new Stillness({ isTls: scenario.isTls === true });
     const { note } = this.#stillness;
     const cluster = (side: RigSide): RigCluster =>
       new RigCluster({ side, clock: this.clock, chance, note, daemons: this.#tokens });
@@ -107,6 +108,7 @@ export class World {
     await loadModulesBefore();
     if (this.scenario.isTls === true) this.#certificates = await rigCertificates();
     readFilesAtOnce();
+    countTurns();
     for (const side of rigSides) this.showCertificate(side, 'good');
     for (const side of rigSides) this.nameAuthority(side, 'good');
     for (const side of rigSides) await this.clusters[side].start();
@@ -160,6 +162,11 @@ export class World {
     const caPem = this.authorities[side];
     writeFileSync(path, kubeconfigText({ name: side, url, caPem, token, user: daemon }), { mode: 0o600 });
     return path;
+  }
+
+  /** How many signs of work there have been. */
+  get signs(): number {
+    return this.#stillness.signs;
   }
 
   get hasTls(): boolean {
@@ -328,6 +335,7 @@ export class World {
     for (const side of rigSides) await this.clusters[side].stop();
     rmSync(this.#folder, { recursive: true, force: true });
     readFilesAsBefore();
+    countNoTurns();
   }
 }
 

@@ -10,9 +10,9 @@ import type { SandboxSetup } from '../../../src/expression/realm/harness.ts';
 import type { Sandbox } from '../../../src/expression/sandbox/sandbox.ts';
 import { createLog } from '../../../src/log.ts';
 import { createMetrics, type Metrics } from '../../../src/metrics.ts';
-import { InProcessSandbox } from '../../expression/in-process-sandbox.ts';
 import type { Chance } from '../play/random.ts';
 import type { FaultProxy } from '../proxy/fault-proxy.ts';
+import { RememberedSandbox } from './remembered-sandbox.ts';
 import { DaemonClock, type RigClock } from './rig-clock.ts';
 import type { RigSide } from './rig-cluster.ts';
 
@@ -39,7 +39,7 @@ export class RigDaemon {
   failure: string | undefined;
   readonly #options: RigDaemonOptions;
   readonly #daemon: Daemon;
-  readonly #sandboxes = new Set<InProcessSandbox>();
+  readonly #sandboxes = new Set<Sandbox>();
 
   constructor(options: RigDaemonOptions) {
     this.name = options.name;
@@ -78,15 +78,9 @@ export class RigDaemon {
 
   /** A sandbox that dies with the daemon: nobody answers a dead one. */
   #openSandbox(setup: SandboxSetup): Sandbox {
-    const inside = new InProcessSandbox(setup);
-    this.#sandboxes.add(inside);
-    return {
-      start: () => inside.start(),
-      stop: async () => {
-        if (this.#sandboxes.delete(inside)) await inside.stop();
-      },
-      run: (text) => (this.#sandboxes.has(inside) ? inside.run(text) : new Promise(() => {})),
-    };
+    const sandbox = new RememberedSandbox(setup);
+    this.#sandboxes.add(sandbox);
+    return sandbox;
   }
 
   #load(configuration: object) {
