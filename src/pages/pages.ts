@@ -6,8 +6,8 @@ import { type LocalReply, type LocalRequest, type LocalRoutes, plainReply } from
 import { forwardSentence } from '../apiserver/local/strangers.ts';
 import type { Clock } from '../clock.ts';
 import type { PageFacts } from '../sync/report/look/page-facts.ts';
-import { statusCommand } from '../sync/report/own-commands.ts';
-import { objectRemedies, unreadRemedy } from '../sync/report/remedies.ts';
+import { statusCommand } from '../sync/report/attention/own-commands.ts';
+import { objectRemedies, unreadRemedy } from '../sync/report/attention/remedies.ts';
 import { isFacts, type StatusJson } from '../sync/report/words.ts';
 import { Assets, assetsPath } from './frame/assets.ts';
 import { type PageParts, pageReply } from './frame/frame.ts';

@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from 'vitest';
 import { statusMain } from '../../src/pages/status/status-page.ts';
-import { attentionGroups, attentionOf } from '../../src/sync/report/attention.ts';
+import { attentionGroups, attentionOf } from '../../src/sync/report/attention/attention.ts';
 import { syncStatus } from '../../src/sync/report/status.ts';
 import { edit, endpoints, FakeWorld, putPair } from '../sync/fake-sync.ts';
 import { entry } from '../sync/patch/fake-patch.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { shortText } from '../../src/cli/running/short-text.ts';
 import { statusMain } from '../../src/pages/status/status-page.ts';
-import { attentionOf } from '../../src/sync/report/attention.ts';
+import { attentionOf } from '../../src/sync/report/attention/attention.ts';
 import type { StatusJson } from '../../src/sync/report/words.ts';
 import { textOf } from './fields.ts';
 import { cases, failing, rightless, type ToldVerdict } from './status-cases.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { shortText } from '../../src/cli/running/short-text.ts';
 import { statusMain } from '../../src/pages/status/status-page.ts';
-import { attentionGroups, attentionOf } from '../../src/sync/report/attention.ts';
-import { objectRemedies } from '../../src/sync/report/remedies.ts';
+import { attentionGroups, attentionOf } from '../../src/sync/report/attention/attention.ts';
+import { objectRemedies } from '../../src/sync/report/attention/remedies.ts';
 import { type StatusJson, say } from '../../src/sync/report/words.ts';
 import { leavesOf, missingFields, textOf } from './fields.ts';
 import { cases, failing, rightless, type ToldVerdict } from './status-cases.ts';

@@ -19,7 +19,7 @@ import { createMetrics } from '../../metrics.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { Pages } from '../../pages/pages.ts';
 import { shellWord } from '../../safe-text.ts';
-import type { StartedAs } from '../../sync/report/own-commands.ts';
+import type { StartedAs } from '../../sync/report/attention/own-commands.ts';
 import type { Side } from '../line/cluster-client.ts';
 import { ClusterClient, expectOk } from '../line/cluster-client.ts';
 import { clusterFault } from '../line/cluster-fault.ts';

@@ -7,7 +7,7 @@ import { type Fault, formatFault } from '../../config/fault.ts';
 import type { Readiness } from '../../daemon/operations/operations-server.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
-import type { StartedAs } from '../../sync/report/own-commands.ts';
+import type { StartedAs } from '../../sync/report/attention/own-commands.ts';
 import type { DatedVerdict } from '../../sync/report/verdict.ts';
 
 export interface NotesInStatus {

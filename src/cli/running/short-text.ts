@@ -1,8 +1,8 @@
 // The short form of `hostward status`: what a person wants to know first, in the 24 lines of a terminal, with the verdict last, where
 // the eye is. In: the status as JSON. Out: text. Everything else is for --all.
-import { type AttentionGroup, attentionGroups } from '../../sync/report/attention.ts';
-import type { AttentionItem } from '../../sync/report/attention-item.ts';
-import { statusCommand } from '../../sync/report/own-commands.ts';
+import { type AttentionGroup, attentionGroups } from '../../sync/report/attention/attention.ts';
+import type { AttentionItem } from '../../sync/report/attention/attention-item.ts';
+import { statusCommand } from '../../sync/report/attention/own-commands.ts';
 import { datedParts } from '../../sync/report/verdict.ts';
 import { isFacts, type StatusJson, say, wordsOf } from '../../sync/report/words.ts';
 import { wrap } from '../line/help.ts';

@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import type { Settings } from '../../config/settings/settings.ts';
 import { shellWord } from '../../safe-text.ts';
-import { optionWords, type StartedAs } from '../../sync/report/own-commands.ts';
+import { optionWords, type StartedAs } from '../../sync/report/attention/own-commands.ts';
 import { settingOptions } from '../line/commands/options.ts';
 import type { Context } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';

@@ -3,8 +3,8 @@
 
 import { pause } from '../../clock.ts';
 import { safeText } from '../../safe-text.ts';
-import { statusCommand } from '../../sync/report/own-commands.ts';
-import { objectRemedies, type RemediedObject } from '../../sync/report/remedies.ts';
+import { statusCommand } from '../../sync/report/attention/own-commands.ts';
+import { objectRemedies, type RemediedObject } from '../../sync/report/attention/remedies.ts';
 import { stateOrder } from '../../sync/report/words.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';

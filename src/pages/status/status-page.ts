@@ -1,7 +1,7 @@
 // The status page: first the verdict and since when, then what needs a person, then everything that `hostward status` shows, folded.
 // In: the daemon's status as plain data. Out: HTML. Facts and words are those of the command.
-import { type AttentionGroup, attentionGroups, isStandby } from '../../sync/report/attention.ts';
-import type { AttentionItem } from '../../sync/report/attention-item.ts';
+import { type AttentionGroup, attentionGroups, isStandby } from '../../sync/report/attention/attention.ts';
+import type { AttentionItem } from '../../sync/report/attention/attention-item.ts';
 import type { PageFacts } from '../../sync/report/look/page-facts.ts';
 import { datedParts } from '../../sync/report/verdict.ts';
 import { isFacts, type StatusJson, say } from '../../sync/report/words.ts';

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { statusMain } from '../../../src/pages/status/status-page.ts';
-import { objectRemedies } from '../../../src/sync/report/remedies.ts';
+import { objectRemedies } from '../../../src/sync/report/attention/remedies.ts';
 import type { StatusJson } from '../../../src/sync/report/words.ts';
 import { Interferer } from '../../contract/interferer.ts';
 import { hostNamespace, type Right, type Side, until, virtualCluster } from '../../contract/sync-stage/backend.ts';

@@ -4,7 +4,7 @@ import { setGauges } from '../../../src/daemon/gauges.ts';
 import { createMetrics, type Metrics } from '../../../src/metrics.ts';
 import { createPageFacts } from '../../../src/sync/report/look/page-facts.ts';
 import { listObjects, objectCounts } from '../../../src/sync/report/object-list.ts';
-import { objectRemedies } from '../../../src/sync/report/remedies.ts';
+import { objectRemedies } from '../../../src/sync/report/attention/remedies.ts';
 import { syncStatus } from '../../../src/sync/report/status.ts';
 import { edit, FakeWorld, putPair } from '../fake-sync.ts';
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../../src/cluster/answer.ts';
 import { statusOf } from '../../../src/daemon/report.ts';
-import { attentionGroups, attentionOf } from '../../../src/sync/report/attention.ts';
+import { attentionGroups, attentionOf } from '../../../src/sync/report/attention/attention.ts';
 import { listObjects } from '../../../src/sync/report/object-list.ts';
 import type { StatusJson } from '../../../src/sync/report/words.ts';
 import { putPair } from '../fake-sync.ts';

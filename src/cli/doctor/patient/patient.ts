@@ -3,7 +3,7 @@
 import type { ClusterConnection } from '../../../cluster/wire/connection.ts';
 import type { Permission } from '../../../cluster/wire/probe.ts';
 import type { Settings } from '../../../config/settings/settings.ts';
-import { optionWords } from '../../../sync/report/own-commands.ts';
+import { optionWords } from '../../../sync/report/attention/own-commands.ts';
 import { ClusterClient, type Side } from '../../line/cluster-client.ts';
 import { settingOptions } from '../../line/commands/options.ts';
 import type { Context } from '../../line/context.ts';

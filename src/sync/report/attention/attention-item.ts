@@ -1,8 +1,8 @@
 // One row of what needs a person: what it is about, its reason, and the remedy. Rights that are missing become rows here. In: a trouble of
 // the status. Out: the row. Pure.
-import { textsIn } from '../../object/text/json.ts';
+import { textsIn } from '../../../object/text/json.ts';
+import { isFacts, type StatusJson, say } from '../words.ts';
 import { type RemediedTrouble, type Remedy, remedyOf } from './remedies.ts';
-import { isFacts, type StatusJson, say } from './words.ts';
 
 export interface AttentionItem {
   /** The same for all that one person mends in one way. */

@@ -1,7 +1,7 @@
 // Spells the commands that a status tells people to copy, so that they reach the same clusters, files and daemon from any folder. In:
 // the status, which says how its daemon was started. Out: texts for a shell. Pure.
-import { shellWord } from '../../safe-text.ts';
-import { isFacts, type StatusJson, say } from './words.ts';
+import { shellWord } from '../../../safe-text.ts';
+import { isFacts, type StatusJson, say } from '../words.ts';
 
 /** How the daemon was started, in the status as `startedAs`. */
 export interface StartedAs {

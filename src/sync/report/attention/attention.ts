@@ -1,12 +1,12 @@
 // Picks from a status what needs a person: objects that cannot cross, outages, a rejected configuration, missing rights, keys that
 // end soon. In: the status as JSON. Out: rows with the reason and the remedy, for `hostward status` and the status page. Pure.
-import { counted } from '../../object/text/in-words.ts';
-import { textsIn } from '../../object/text/json.ts';
-import { shellWord } from '../../safe-text.ts';
+import { counted } from '../../../object/text/in-words.ts';
+import { textsIn } from '../../../object/text/json.ts';
+import { shellWord } from '../../../safe-text.ts';
+import { isFacts, type StatusJson, say } from '../words.ts';
 import { type AskedStatus, type AttentionItem, item, rightsItems, rowsOf, troubleItem } from './attention-item.ts';
 import { configuredCommand, startedAs, statusCommand } from './own-commands.ts';
 import { needsPerson } from './remedies.ts';
-import { isFacts, type StatusJson, say } from './words.ts';
 
 /** The address is the one that the reader has asked: a copied command must ask the same daemon. */
 export function attentionOf(status: StatusJson, address?: string): AttentionItem[] {

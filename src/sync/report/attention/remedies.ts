@@ -2,11 +2,12 @@
 // Says what a person does about a reason, with a command to copy. There is one answer for objects, references and outages, so that the
 // same trouble gets the same advice wherever it shows. In: a reason with its message, and what it is about. Out: texts. Pure.
 
-import { refusedRight } from '../../cluster/refused-right.ts';
-import { keyOf, splitKey } from '../../object/meta/object.ts';
-import { shellWord } from '../../safe-text.ts';
-import { controlledByKey } from '../plan/keys/reserved-keys.ts';
-import { impossibleText } from '../references/nothing-behind.ts';
+import { refusedRight } from '../../../cluster/refused-right.ts';
+import { keyOf, splitKey } from '../../../object/meta/object.ts';
+import { shellWord } from '../../../safe-text.ts';
+import { controlledByKey } from '../../plan/keys/reserved-keys.ts';
+import { impossibleText } from '../../references/nothing-behind.ts';
+import { isFacts, type StatusJson, say } from '../words.ts';
 import {
   administratorsKubectl,
   configuredCommand,
@@ -16,7 +17,6 @@ import {
   statusCommand,
   virtualKubectl,
 } from './own-commands.ts';
-import { isFacts, type StatusJson, say } from './words.ts';
 
 export interface Remedy {
   remedy: string;
