@@ -24,7 +24,9 @@ export function toMendFirst({ notTaken, missingRights, unsynced, late }: MendedF
   const { kinds, sentences } = unsynced;
   const verbs = sentences.length > 0 ? [`${kinds} are not synced: ${inShort(sentences)}`] : [];
   const named = (texts: readonly string[]) => texts.map((text) => ({ name: text, text }));
-  return [...named(notTaken), ...rights, ...named([...verbs, ...(late === undefined ? [] : [late])])];
+  // The reasons change while the same file is wrong.
+  const refused = notTaken.map((text) => ({ name: `not taken: ${text.split(':')[0]}`, text }));
+  return [...refused, ...rights, ...named([...verbs, ...(late === undefined ? [] : [late])])];
 }
 
 /** Each verb has a row of its own that says how to grant it. */

@@ -268,11 +268,12 @@ function notTaken({ clusters }: DaemonView): string[] {
 function addressesOf({ clusters }: DaemonView): { addresses?: object } {
   const changed = clusters.addresses.filter(({ takenAt, notTaken: why }) => takenAt !== undefined || why !== undefined);
   if (changed.length === 0) return {};
-  const addresses = changed.map(({ cluster, server, takenAt, notTaken: why }) => ({
+  const addresses = changed.map(({ cluster, server, takenAt, notTaken: why, isUnread }) => ({
     cluster,
     server,
     ...(takenAt && { takenAt: takenAt.toISOString() }),
     ...(why !== undefined && { notTaken: why }),
+    ...(isUnread && { isUnread }),
   }));
   return { addresses };
 }

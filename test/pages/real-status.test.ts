@@ -1,4 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
+import { shortText } from '../../src/cli/running/short-text.ts';
 import { statusMain } from '../../src/pages/status/status-page.ts';
 import { attentionGroups, attentionOf } from '../../src/sync/report/attention/attention.ts';
 import { syncStatus } from '../../src/sync/report/status.ts';
@@ -72,4 +73,34 @@ it('a list of troubles that is cut has every reason, and its counts are complete
     '600 AddressRefused',
     '1 NotOwned',
   ]);
+});
+
+it.each([
+  ['that keeps objects off the host', {}],
+  ['that objects go on without', { onError: 'skip' as const }],
+])('no failing patch %s hides another one, however many objects it has', async (_, more) => {
+  const failing = { expression: 'value.nothing.here', ...more };
+  world = new FakeWorld({
+    patches: ['team', 'zone'].map((name) => entry({ path: `metadata.labels.${name}`, ...failing })),
+  });
+  for (let at = 0; at < 600; at++) putPair(world, `a-${at}`, '10.0.0.2', { labels: { team: 't' } });
+  putPair(world, 'other', '10.0.0.2', { labels: { zone: 'z' } });
+  await world.run();
+  const status = JSON.parse(JSON.stringify(syncStatus(world.sync)));
+  expect(status.trouble.length).toBeLessThanOrEqual(500);
+  const told = attentionGroups(status).map(({ reason, count, items, isLeast }) => [
+    `${count} ${reason}`,
+    /patches\[\d\]/.exec(items[0]?.remedy ?? '')?.[0],
+    isLeast,
+  ]);
+  expect(told).toEqual([
+    ['600 PatchFailed', 'patches[0]', undefined],
+    ['1 PatchFailed', 'patches[1]', undefined],
+  ]);
+  expect(statusMain(status, [], { asOf: new Date(0) }).text).toContain('>601 things need a person<');
+  for (const width of [80, 40]) {
+    const short = shortText(status, width);
+    expect(short).toContain('! 600 objects (PatchFailed), such as ');
+    expect(short).toContain('! default/other (PatchFailed)');
+  }
 });

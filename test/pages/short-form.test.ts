@@ -38,10 +38,10 @@ describe('the short form of `hostward status`', () => {
     const texts = parts.map(({ part, since }) => {
       return since === undefined || part.includes(since) ? part : `${part} (since ${since})`;
     });
-    const areBeginnings = lines
-      .slice(gap + 1)
-      .every((line) => texts.some((text) => text.startsWith(line.replace(/…$/, ''))));
-    expect(texts.join('; ').startsWith(told) || areBeginnings).toBe(true);
+    // A part that is cut has its beginning and its end, and parts that do not fit are counted.
+    const isTold = (line: string) =>
+      /^… and \d+ more$/.test(line) || line.split('…').every((piece) => texts.some((text) => text.includes(piece)));
+    expect(texts.join('; ').startsWith(told) || lines.slice(gap + 1).every(isTold)).toBe(true);
     if (columns === undefined) return;
     const rows = lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / columns)), 0);
     expect(rows).toBeLessThanOrEqual(23);
@@ -96,6 +96,40 @@ describe('the short form of `hostward status`', () => {
     expect(page).toContain(
       'cannot reach the host since 2026-01-01T00:00:09Z; 1 object waits (since 2026-01-01T00:00:08Z)',
     );
+  });
+
+  it('tells of each part of a long verdict the beginning, the cause and since when, on a screen of 80 columns', () => {
+    const since = '2026-11-27T04:42:01Z';
+    const parts = [
+      `2 of 15 objects cannot reach the host (1 PatchFailed, 1 AddressRefused), ${'and so on '.repeat(4)}and no more`,
+      '2 references have nothing behind them (ReferenceUnresolved), which patches name in their annotations',
+      `cluster dead cannot be asked for the rights of Hostward: connecting to "https://127.0.0.1:1": connection refused`,
+      'the audit log was damaged before the start: audit.log:7: the line was changed; keep the files as they are',
+    ].map((part) => ({ part, since }));
+    const verdict = { isWell: false, sentence: parts.map(({ part }) => part).join('; '), since, parts };
+    const many = Array.from({ length: 6 }, (_, at) => ({ ...trouble[at], state: `refused/Reason${at}` }));
+    const lines = shortText({ ...failing, verdict, trouble: [...trouble, ...many] }, 80)
+      .trimEnd()
+      .split('\n');
+    expect(lines.length).toBeLessThanOrEqual(23);
+    const told = lines.slice(lines.lastIndexOf('') + 1).join(' ');
+    for (const { part } of parts) expect(told).toContain(part.slice(0, 30));
+    expect(told.split(`(since ${since})`)).toHaveLength(5);
+    for (const end of ['no more', 'tations', 'refused', 'hey are']) expect(told).toContain(`${end} (since`);
+  });
+
+  it('says behind a command what that command does, also where it lists the objects that others mend', () => {
+    const failed = [0, 1].map((at) => ({
+      object: `shop/db${at}`,
+      kind: 'Endpoints',
+      state: 'refused/PatchFailed',
+      message: 'patch 1 threw',
+    }));
+    const told = [failed, trouble].map((rows) => shortText({ ...failing, trouble: rows }).split('\n'));
+    const lists = told.flat().filter((line) => line.includes(' status --state '));
+    expect(lists).toHaveLength(2);
+    expect(lists[0]).toMatch(/ --state refused\/PatchFailed {2}# this lists them; correct .*patches\[1\]/);
+    for (const line of lists) expect(line.split(/# |; /).filter((part) => part.startsWith('this '))).toHaveLength(1);
   });
 
   it('says how many more things need a person, and how to see them', () => {

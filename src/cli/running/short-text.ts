@@ -12,6 +12,8 @@ import { statusText } from './status-text.ts';
 const mostLines = 23;
 const narrowest = 40;
 const mostLeftLines = 4;
+/** A verdict longer than half the screen says the same as the rows above it. */
+const mostVerdict = Math.floor(mostLines / 2);
 /** Of the verdict, with the empty line before it, and of the facts, while something else needs their lines. */
 const [leastVerdict, leastFacts] = [6, 2];
 
@@ -19,7 +21,7 @@ const [leastVerdict, leastFacts] = [6, 2];
 export function shortText(status: StatusJson, columns = Number.POSITIVE_INFINITY, address?: string): string {
   const { verdict, ...facts } = status;
   const width = Math.max(columns, narrowest);
-  const last = verdictLines(verdict, width);
+  const last = verdictIn(mostVerdict, verdict, width);
   const whole = statusText(facts, columns).trimEnd().split('\n');
   if (whole.length + last.length <= mostLines) return `${[...whole, ...last].join('\n')}\n`;
   const head = headLines(facts).flatMap((line) => wrap(line, width));
@@ -30,32 +32,53 @@ export function shortText(status: StatusJson, columns = Number.POSITIVE_INFINITY
   // The worst trouble is always shown, with its command: on a small screen the verdict makes room as well, and says the same.
   const least = worst === undefined ? 0 : linesRows(groupsLines([worst], width), width) + mostLeftLines;
   const wanted = linesRows(groupsLines(groups, width), width) + leastFacts;
-  const told = verdictIn(Math.min(free - least, Math.max(leastVerdict, free - wanted)), verdict, width);
-  const rest = free - told.length;
+  const room = Math.min(mostVerdict, free - least, Math.max(leastVerdict, free - wanted));
+  const told = verdictIn(room, verdict, width);
+  const rest = free - linesRows(told, width);
   // The facts make room for what needs a person.
   const shown = attentionLines(groups, { width, lines: Math.max(rest - head.length, rest - leastFacts) });
-  const room = Math.max(0, rest - linesRows(shown, width));
-  const facing = head.length <= room ? head : headLines(facts).slice(0, room);
+  const forFacts = Math.max(0, rest - linesRows(shown, width));
+  const facing = head.length <= forFacts ? head : headLines(facts).slice(0, forFacts);
   return `${[...facing.map((line) => cut(line, width)), ...shown, more, ...told].join('\n')}\n`;
 }
 
 /** The verdict with the time since when it holds, behind an empty line. */
 export function verdictLines(verdict: unknown, width: number): string[] {
-  if (!isFacts(verdict)) return [];
-  const lines = wrap(datedParts(verdict).join('; '), width);
-  // A verdict longer than the screen says the same as the rows above it.
-  return ['', ...shortened(lines, Math.floor(mostLines / 2))];
+  return isFacts(verdict) ? ['', ...wrap(datedParts(verdict).join('; '), width)] : [];
 }
 
 function shortened(lines: readonly string[], most: number): readonly string[] {
   return lines.length > most ? [...lines.slice(0, Math.max(1, most - 1)), '…'] : lines;
 }
 
-/** A verdict that does not fit has the beginning of each part: the rows above it say the same at length. */
+/** A verdict that does not fit has the beginning and the end of each part, the worst first, because the end has cause and time. */
 function verdictIn(most: number, verdict: unknown, width: number): readonly string[] {
   const lines = verdictLines(verdict, width);
-  const parts = isFacts(verdict) && lines.length > most ? datedParts(verdict).map((part) => cut(part, width)) : [];
-  return shortened(parts.length > 1 ? ['', ...parts] : lines, most);
+  if (!isFacts(verdict) || linesRows(lines, width) <= most) return lines;
+  const room = Math.max(1, most - 1);
+  const parts = datedParts(verdict);
+  const shown = parts.length <= room ? parts : parts.slice(0, Math.max(1, room - 1));
+  const left = parts.length - shown.length;
+  const more = left > 0 && room > 1 ? [`… and ${left} more`] : [];
+  let free = Math.max(0, room - shown.length - more.length);
+  const told = shown.flatMap((part) => {
+    const gets = Math.min(free, linesRows(wrap(part, width), width) - 1);
+    free -= gets;
+    return bothEnds(part, 1 + gets, width);
+  });
+  return ['', ...told, ...more];
+}
+
+/** Most of a sentence is at its beginning. */
+const endShare = 0.45;
+
+function bothEnds(text: string, rows: number, width: number): string[] {
+  let lines = wrap(text, width);
+  for (let length = Math.min(text.length - 1, rows * width); linesRows(lines, width) > rows; length--) {
+    const end = Math.floor(length * endShare);
+    lines = wrap(`${text.slice(0, length - end - 1)}…${text.slice(text.length - end)}`, width);
+  }
+  return lines;
 }
 
 function headLines(facts: StatusJson): string[] {
@@ -169,17 +192,26 @@ function leftLines(groups: readonly AttentionGroup[], width: number): readonly s
 /** Each command is printed once, after everything that it mends. */
 function groupsLines(groups: readonly AttentionGroup[], width: number): string[] {
   return [...Map.groupBy(groups, commandOf)].flatMap(([command, mended]) => {
-    const all = [...new Set(mended.map(({ items }) => (items[0] as AttentionItem).remedy))];
+    const all = [...new Set(mended.map((group) => remedyBehind(command, group)))];
     // One may say what another one says too.
     const remedies = all.filter((one) => !all.some((other) => other !== one && other.includes(one)));
     return [...mended.map((group) => groupLine(group, width)), commandLine(command, remedies.join('; '), width)];
   });
 }
 
-function groupLine({ reason, count, items }: AttentionGroup, width: number): string {
+/** What a remedy says of its own command is not true of one that lists the objects. */
+function remedyBehind(command: string, { items, listCommand }: AttentionGroup): string {
+  const [{ remedy }] = items as [AttentionItem];
+  return command === listCommand ? `this lists them; ${remedy.replace(/; this .*$/, '')}` : remedy;
+}
+
+function groupLine({ reason, count, isLeast = false, items }: AttentionGroup, width: number): string {
   const [{ about, object, message }] = items as [AttentionItem];
   const things = object === undefined ? 'things' : 'objects';
-  const what = count === 1 ? `${about} (${reason})` : `${count} ${things} (${reason}), such as ${about}`;
+  const what =
+    count === 1
+      ? `${about} (${reason})`
+      : `${isLeast ? 'at least ' : ''}${count} ${things} (${reason}), such as ${about}`;
   return cut(`! ${what}: ${message}`, width);
 }
 

@@ -17,6 +17,8 @@ export interface AccessWatch {
   admits(fresh: ClusterAccess, current: ClusterAccess): Promise<boolean>;
   /** Another access is in use now. */
   changed(): void;
+  /** What is known stays in use, because nothing newer can be read. */
+  unread(reason: string, known: ClusterAccess): void;
 }
 
 export class AccessCache {
@@ -97,6 +99,7 @@ export class AccessCache {
       if (reason !== this.#warned)
         this.#log.warn({ source: this.#credentials.source, reason }, 'credentials cannot be read again');
       this.#warned = reason;
+      if (this.#access !== undefined) this.#watch?.unread(reason, this.#access);
       throw error;
     }
   }

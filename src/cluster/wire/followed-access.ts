@@ -42,6 +42,10 @@ export class FollowedAccess {
         return isAdmitted;
       },
       changed: () => this.#tell(),
+      unread: (reason, { from }) => {
+        this.same.noteUnread(reason);
+        this.#lookLater(from);
+      },
     });
   }
 

@@ -23,12 +23,16 @@ export interface AddressState {
   takenAt: Date | undefined;
   /** Why what the credentials name now is not in use. */
   notTaken: string | undefined;
+  /** Whether they cannot even be read. */
+  isUnread: boolean;
   /** Whether writes must stop: what the credentials name has not proved to be the same cluster. */
   isInDoubt: boolean;
 }
 
 /** While servers and files rotate one after the other, the server that is known stays in use for so long. */
 const graceMs = 30_000;
+/** A file that is being written is whole at the next look. */
+const unreadGraceMs = 5_000;
 
 export interface SameClusterOptions {
   name: string;
@@ -45,6 +49,7 @@ export class SameCluster {
   readonly #options: SameClusterOptions;
   #identity: ClusterIdentity | undefined;
   #waiting: { message: string; sinceMs: number; isAnother: boolean } | undefined;
+  #unread: { reason: string; sinceMs: number } | undefined;
   #takenAt: Date | undefined;
 
   constructor(options: SameClusterOptions) {
@@ -57,36 +62,51 @@ export class SameCluster {
   }
 
   get isWaiting(): boolean {
-    return this.#waiting !== undefined;
+    return this.#waiting !== undefined || this.#unread !== undefined;
+  }
+
+  /** The credentials cannot be read again. What they named before still decides whether anything may be written. */
+  noteUnread(reason: string): void {
+    this.#unread = { reason, sinceMs: this.#unread?.sinceMs ?? this.#options.clock.now() };
   }
 
   state(server: string): AddressState {
-    const { clock } = this.#options;
-    const waiting = this.#waiting;
+    const { clock, source } = this.#options;
+    const [waiting, unread] = [this.#waiting, this.#unread];
     const isInDoubt = waiting !== undefined && (waiting.isAnother || clock.now() - waiting.sinceMs >= graceMs);
+    const isUnread = unread !== undefined && (waiting !== undefined || clock.now() - unread.sinceMs >= unreadGraceMs);
     const stops = isInDoubt ? '; nothing is written until the file names the same cluster, or after a restart' : '';
-    const notTaken = waiting && `${waiting.message}; ${server} stays in use${stops}`;
-    return { server, takenAt: this.#takenAt, notTaken, isInDoubt };
+    const found = [
+      ...(isUnread ? [unread.reason] : []),
+      ...(waiting
+        ? [`${isUnread ? 'before that ' : ''}${source} ${isUnread ? 'named' : 'names'} ${waiting.message}`]
+        : []),
+    ];
+    const stays = waiting ? `${server} stays in use${stops}` : 'what was read before stays in use';
+    const notTaken = found.length === 0 ? undefined : `${found.join('; ')}; ${stays}`;
+    return { server, takenAt: this.#takenAt, notTaken, isUnread, isInDoubt };
   }
 
   async admits(fresh: ClusterAccess, current: ClusterAccess): Promise<boolean> {
     const { name, source, log, clock } = this.#options;
+    this.#unread = undefined;
     if (sameTarget(fresh, current)) {
       if (this.#waiting !== undefined)
         log.info({ cluster: name, source }, 'the credentials name the server in use again');
       this.#waiting = undefined;
       return true;
     }
-    const named = `${source} names ${differenceOf(fresh, current)}`;
+    const named = differenceOf(fresh, current);
     const verdict = await this.#prove(fresh);
     if (verdict.kind === 'same') {
       this.#waiting = undefined;
       this.#takenAt = clock.wallTime();
-      log.info({ cluster: name, server: fresh.server, was: current.server }, `${named}: taken`);
+      log.info({ cluster: name, server: fresh.server, was: current.server }, `${source} names ${named}: taken`);
       return true;
     }
     const message = `${named}, ${verdict.message}`;
-    if (this.#waiting?.message !== message) log.error({ cluster: name, server: fresh.server }, message);
+    if (this.#waiting?.message !== message)
+      log.error({ cluster: name, server: fresh.server }, `${source} names ${message}`);
     this.#waiting = {
       message,
       sinceMs: this.#waiting?.sinceMs ?? clock.now(),

@@ -142,7 +142,7 @@ function clusterPlace(directory: Directory, name: string) {
 }
 
 /** The kubeconfig in the configuration may not grant: an administrator of the cluster has to. */
-function mendRights(which: string): string {
+export function mendRights(which: string): string {
   return `hostward upstream-rbac ${which} --config FILE >rights.yaml && kubectl --kubeconfig ADMIN-THERE apply -f rights.yaml`;
 }
 

@@ -78,7 +78,7 @@ interface UpstreamFault {
 }
 
 /** What somebody must mend outside of the management API, in sentences for the first line of `hostward status`. Pure. */
-function openFaults(of: {
+export function openFaults(of: {
   removalsWaiting: readonly FailedRemoval[];
   upstreams: readonly UpstreamFault[];
   leavers: readonly LeaversKeys[];

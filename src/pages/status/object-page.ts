@@ -1,8 +1,9 @@
 // Everything about one name: for each kind why it is or is not on the host, both sides, what would be written, and its patches. In:
 // details as plain data. Out: HTML. Values of Secrets and ConfigMaps are not in the data. Pure.
+
+import type { Remedy } from '../../sync/report/attention/remedies.ts';
 import type { ContentDetail } from '../../sync/report/look/content-detail.ts';
 import type { DetailPatch, ObjectDetail } from '../../sync/report/look/object-detail.ts';
-import type { Remedy } from '../../sync/report/attention/remedies.ts';
 import { type StatusJson, say } from '../../sync/report/words.ts';
 import { type Html, html } from '../frame/html.ts';
 import { factsHtml, tableHtml } from './facts-html.ts';

@@ -1,6 +1,11 @@
 // The status page: first the verdict and since when, then what needs a person, then everything that `hostward status` shows, folded.
 // In: the daemon's status as plain data. Out: HTML. Facts and words are those of the command.
-import { type AttentionGroup, attentionGroups, isStandby } from '../../sync/report/attention/attention.ts';
+import {
+  type AttentionGroup,
+  attentionGroups,
+  attentionSum,
+  isStandby,
+} from '../../sync/report/attention/attention.ts';
 import type { AttentionItem } from '../../sync/report/attention/attention-item.ts';
 import type { PageFacts } from '../../sync/report/look/page-facts.ts';
 import { datedParts } from '../../sync/report/verdict.ts';
@@ -26,6 +31,7 @@ const sections: readonly { id: string; title: string; fields: readonly string[] 
       'listsInDoubt',
       'eventsForbidden',
       'troubleByState',
+      'troubleByPatch',
       'trouble',
       'contested',
       'differences',
@@ -58,7 +64,7 @@ export function statusMain(
   const groups = attentionGroups(status, address);
   return html`<h1>Status</h1>
 ${isFacts(verdict) && verdictHtml(verdict, status['uptimeSeconds'])}
-<section id="attention" aria-labelledby="attention-title">${attentionHtml(groups, isStandby(status))}</section>
+<section id="attention" aria-labelledby="attention-title">${attentionHtml(groups, attentionSum(status), isStandby(status))}</section>
 <section id="hour" aria-label="The last hour">${hourHtml(status, hour, asOf)}</section>
 ${sections.map(({ id, title, fields }) => section(id, title, picked(status, fields)))}${section('daemon', 'Daemon', rest, { texts: toldIn(groups), id: 'attention' })}`;
 }
@@ -70,8 +76,7 @@ function verdictHtml({ isWell, sentence, since, parts, ...more }: StatusJson, up
 <p class="quiet">${since !== undefined && html`since <time datetime="${say(since)}">${say(since)}</time>; `}is well: ${say(isWell)}${Object.entries(more).map(([name, value]) => html`; ${name}: ${say(value)}`)}${uptimeSeconds !== undefined && html`; the daemon runs for ${say(uptimeSeconds)} s`}</p></div>`;
 }
 
-function attentionHtml(groups: readonly AttentionGroup[], isStandby: boolean): Html {
-  const sum = groups.reduce((total, { count }) => total + count, 0);
+function attentionHtml(groups: readonly AttentionGroup[], sum: number, isStandby: boolean): Html {
   if (sum === 0)
     return html`<h2 id="attention-title">${isStandby ? 'This replica is a standby: the page of the leader knows what needs a person' : 'Nothing needs a person'}</h2>`;
   return html`<h2 id="attention-title">${sum} ${sum === 1 ? 'thing needs' : 'things need'} a person</h2>
@@ -80,19 +85,19 @@ ${groups.map(groupHtml)}</ul>`;
 }
 
 /** Each kind of trouble is seen, however many objects another kind has. */
-function groupHtml({ reason, count, items, listCommand }: AttentionGroup): Html {
+function groupHtml({ reason, count, isLeast = false, items, listCommand }: AttentionGroup): Html {
   const [first] = items as [AttentionItem];
   if (count === 1) return itemHtml(first);
   const things = first.object === undefined ? 'things' : 'objects';
   const shown = items.slice(0, examplesShown);
   const folded = items.slice(examplesShown, examplesShown + examplesFolded);
   const left = count - shown.length - folded.length;
-  return html`<li class="group"><p><strong>${count} ${things}</strong> <span class="reason">${reason}</span></p>
+  return html`<li class="group"><p><strong>${isLeast && 'at least '}${count} ${things}</strong> <span class="reason">${reason}</span></p>
 ${listCommand !== undefined && html`<p class="remedy">list them: <code>${listCommand}</code></p>\n`}<ul class="attention">
 ${shown.map(itemHtml)}</ul>
 ${
   folded.length > 0 &&
-  html`<details id="more-${first.group}"><summary>${count - shown.length} more</summary><ul class="attention">
+  html`<details id="more-${[first.group, first.cause].filter((one) => one !== '').join(' ')}"><summary>${count - shown.length} more</summary><ul class="attention">
 ${folded.map(itemHtml)}</ul>${left > 0 && html`<p class="quiet">and ${left} that are not listed here</p>`}</details>`
 }</li>
 `;

@@ -12,7 +12,7 @@ import { judgeOwnership } from '../plan/ownership.ts';
 import type { Facts, Outcome, PatchFailure } from '../plan/step.ts';
 import { planUpdate } from '../plan/update-patch.ts';
 import type { ReferenceBehind } from '../references/referrers.ts';
-import { labelOf } from '../world/ledger.ts';
+import { backflowState, labelOf, lapsedState } from '../world/ledger.ts';
 import { type Unread, unreadIn, unreadSentence } from '../world/unread.ts';
 import { type ProvenTime, provenTime, seconds } from './proven-times.ts';
 import { publishedBesideOf } from './published-beside.ts';
@@ -177,9 +177,9 @@ export function knownState({ ledger, contest, referrers, options }: Sync, key: K
   if (entry !== undefined)
     return { state: shownState(entry.outcome), message: sentenceOf(entry.outcome), sinceMs: entry.sinceMs };
   const lapse = ledger.lapses.get(key);
-  if (lapse !== undefined) return { state: 'inSync/PatchFailed', message: lapse };
+  if (lapse !== undefined) return { state: lapsedState, message: lapse.message };
   const failed = backflowMessage(ledger.backflowFailures.get(key));
-  if (failed !== undefined) return { state: 'inSync/BackflowFailed', message: failed };
+  if (failed !== undefined) return { state: backflowState, message: failed };
   const message = leaderless && leaderlessSentence(leaderless);
   if (ledger.settledAt(key) === undefined) return { state: 'pending', ...(message !== undefined && { message }) };
   // Both sides may have changed since they were last equal.
@@ -193,8 +193,6 @@ export function knownState({ ledger, contest, referrers, options }: Sync, key: K
 export function shownState(outcome: Outcome): string {
   return outcome.kind === 'refused' && outcome.isBackFlow ? backflowState : labelOf(outcome);
 }
-
-const backflowState = 'inSync/BackflowFailed';
 
 /** The object has the name, and nobody finds behind it what the tenant meant. */
 function referenceTrouble(references: readonly ReferenceBehind[]): KnownState | undefined {

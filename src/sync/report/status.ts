@@ -1,20 +1,26 @@
 // Long because each figure and each list of a status is made here.
 // Reports the status of sync as a whole. In: a running Sync. Out: plain values for `hostward status`. It must never change
 // anything.
-import { type Key, keyOf } from '../../object/meta/object.ts';
+import type { Key } from '../../object/meta/object.ts';
 import type { Sync } from '../loop/sync.ts';
-import { backflowMessage } from '../plan/backflow.ts';
 import type { Outcome, WaitReason } from '../plan/step.ts';
 import { namelessRival } from '../world/contest.ts';
 import type { ListDoubt } from '../world/doubt/doubted-list.ts';
 import type { Difference, LedgerEntry } from '../world/ledger.ts';
 import { countsWithGone, isRelieved } from './object-list.ts';
-import { sentenceOf, shownState } from './object-status.ts';
 import { type ProvenCount, provenCount, seconds, wallTimeOf } from './proven-times.ts';
+import {
+  gapsIn,
+  hostPlaceOf,
+  listLimit,
+  mostLooks,
+  refusedBack,
+  type TroubledObject,
+  troubleByPatch,
+  troubleCounts,
+  troubledObjects,
+} from './troubles.ts';
 import type { VerdictFacts } from './verdict.ts';
-
-/** Objects in trouble that one answer lists; the counts are always complete. */
-const listLimit = 500;
 
 export interface SyncStatus extends ProvenCount {
   kind: string;
@@ -30,8 +36,9 @@ export interface SyncStatus extends ProvenCount {
   eventsForbidden?: string;
   /** State → number of objects in it, complete also where the list of them is cut. */
   troubleByState?: Record<string, number>;
-  /** `hostObject` is the place of the copy. */
-  trouble: { object: Key; hostObject?: Key; state: string; message: string; sinceSeconds?: number }[];
+  /** `STATE PATCH` → number of objects, where several patches fail in one state. */
+  troubleByPatch?: Record<string, number>;
+  trouble: TroubledObject[];
   contested: { object: Key; hostObject?: Key; by: string; sinceSeconds: number }[];
   /** The object is a key, with its kind in front for the content behind a reference. */
   differences?: { object: string; request: string; touches: string }[];
@@ -42,6 +49,7 @@ export function syncStatus(sync: Sync): SyncStatus {
   const { ledger, queue } = sync;
   const owner = sync.world.ownerState();
   const inTrouble = troubleCounts(sync);
+  const byPatch = troubleByPatch(sync, inTrouble);
   const { kind } = sync.world.rules.translation;
   return {
     kind: kind.kind,
@@ -65,7 +73,8 @@ export function syncStatus(sync: Sync): SyncStatus {
     ...(sync.massDelete.doubts.length > 0 && { listsInDoubt: sync.massDelete.doubts }),
     ...(sync.eventsForbidden !== undefined && { eventsForbidden: sync.eventsForbidden }),
     ...(inTrouble.size > 0 && { troubleByState: Object.fromEntries(inTrouble) }),
-    trouble: troubles(sync, { now, inTrouble }),
+    ...(byPatch.size > 0 && { troubleByPatch: Object.fromEntries(byPatch) }),
+    trouble: troubledObjects(sync, { now, inTrouble, byPatch }),
     contested: (isRelieved(sync) ? [] : sync.contest.contested()).map(({ key, manager, sinceMs }) => ({
       object: key,
       ...hostPlaceOf(sync, key),
@@ -169,9 +178,6 @@ const blockingWaits: ReadonlySet<string> = new Set<WaitReason>([
   'DeleteWithheld',
 ]);
 
-/** Looks at objects in one turn: about a millisecond. */
-const mostLooks = 2_000;
-
 /** Changes that have not reached the other side yet, and that nothing blocks. */
 function waitingChanges(ledger: Sync['ledger']): { count: number; oldestMs: number | undefined } {
   const all = ledger.dirty(() => true);
@@ -206,27 +212,6 @@ function blockedObjects({ ledger, contest }: Sync): Map<string, number> {
   return blocked;
 }
 
-/** Reason → number of objects whose back-flow alone the tenant's cluster refuses, among the first that are looked at. */
-function refusedBack(ledger: Sync['ledger']): Map<string, number> {
-  const found = new Map<string, number>();
-  if (!['Forbidden', 'HostRefused'].some((reason) => (ledger.counts().get(`refused/${reason}`) ?? 0) > 0)) return found;
-  let looks = 0;
-  for (const [, { outcome }] of ledger.entries()) {
-    if (++looks > mostLooks) break;
-    if (outcome.kind !== 'refused' || !outcome.isBackFlow) continue;
-    found.set(outcome.reason, (found.get(outcome.reason) ?? 0) + 1);
-  }
-  return found;
-}
-
-/** Objects whose copy is right and of which a part does not cross. */
-function gapsIn({ ledger }: Pick<Sync, 'ledger'>): Map<string, number> {
-  const lapsed = [...ledger.lapses.keys()].filter((key) => ledger.entry(key) === undefined).length;
-  const refused = [...refusedBack(ledger).values()].reduce((sum, count) => sum + count, 0);
-  const counts = { BackflowFailed: ledger.backflowFailures.size + refused, PatchFailed: lapsed };
-  return new Map(Object.entries(counts).filter(([, count]) => count > 0));
-}
-
 /** One row for each write. A long list is cut; `status --all` shows the writes of every object. */
 function differencesOf(sync: Sync): NonNullable<SyncStatus['differences']> {
   const rows: NonNullable<SyncStatus['differences']> = [];
@@ -251,74 +236,4 @@ function differenceCount(sync: Sync): number {
 
 function contentDifferences({ options, kind }: Sync): Iterable<{ object: string; writes: readonly Difference[] }> {
   return options.references?.differences(kind) ?? [];
-}
-
-/** State → number of objects in `trouble`. */
-function troubleCounts(sync: Sync): Map<string, number> {
-  if (isRelieved(sync)) return new Map();
-  const { ledger } = sync;
-  const counts = ledger.counts();
-  const isSplit = (kind: string) => [...counts].some(([name, count]) => count > 0 && name.startsWith(`${kind}/`));
-  const all = new Map(
-    [...counts].filter(([name, count]) => {
-      const [kind, reason] = name.split('/') as [string, string?];
-      return count > 0 && kind !== 'ineligible' && kind !== 'inSync' && (reason !== undefined || !isSplit(kind));
-    }),
-  );
-  for (const [reason, count] of refusedBack(ledger)) {
-    const name = `refused/${reason}`;
-    all.set(name, (all.get(name) ?? 0) - count);
-    if (all.get(name) === 0) all.delete(name);
-  }
-  for (const [reason, count] of gapsIn({ ledger })) all.set(`inSync/${reason}`, count);
-  return all;
-}
-
-function reasonOf(outcome: Outcome): string | undefined {
-  return 'reason' in outcome ? outcome.reason : undefined;
-}
-
-function hostPlaceOf({ world }: Sync, key: Key): { hostObject?: Key } {
-  const place = world.placeOf(key);
-  return place === undefined ? {} : { hostObject: keyOf(place.namespace, place.name) };
-}
-
-/** A long list is cut, but so that no state hides another one. */
-function troubles(
-  sync: Sync,
-  { now, inTrouble }: { now: number; inTrouble: ReadonlyMap<string, number> },
-): SyncStatus['trouble'] {
-  const { ledger } = sync;
-  const sum = [...inTrouble.values()].reduce((total, count) => total + count, 0);
-  const most = sum <= listLimit ? listLimit : Math.ceil(listLimit / inTrouble.size);
-  const left = new Map([...inTrouble].map(([state, count]) => [state, Math.min(count, most)]));
-  let open = [...left.values()].reduce((total, count) => total + count, 0);
-  const takes = (state: string): boolean => {
-    const more = left.get(state) ?? 0;
-    if (more > 0) open--;
-    left.set(state, Math.max(0, more - 1));
-    return more > 0;
-  };
-  const listed: SyncStatus['trouble'] = [];
-  for (const [object, message] of ledger.lapses) {
-    if (ledger.entry(object) === undefined && takes('inSync/PatchFailed'))
-      listed.push({ object, state: 'inSync/PatchFailed', message });
-  }
-  for (const [object, failures] of ledger.backflowFailures) {
-    const message = backflowMessage(failures);
-    if (takes('inSync/BackflowFailed') && message !== undefined)
-      listed.push({ object, state: 'inSync/BackflowFailed', message });
-  }
-  const found: SyncStatus['trouble'] = [];
-  // Of a hundred thousand objects in one state all but the first are passed over without making a text of each.
-  let full: Outcome | undefined;
-  for (const [object, { outcome, sinceMs }] of ledger.entries()) {
-    if (open === 0) break;
-    if (outcome.kind === 'ineligible' || outcome.kind === 'inSync') continue;
-    if (full?.kind === outcome.kind && reasonOf(full) === reasonOf(outcome)) continue;
-    const state = shownState(outcome);
-    if (takes(state)) found.push({ object, state, message: sentenceOf(outcome), sinceSeconds: seconds(now - sinceMs) });
-    else full = outcome;
-  }
-  return [...found, ...listed].map(({ object, ...row }) => ({ object, ...hostPlaceOf(sync, object), ...row }));
 }

@@ -2,12 +2,13 @@
 // the time since which a change waits. A restart can compute all of it again, so it lives in memory only.
 import type { Key } from '../../object/meta/object.ts';
 import type { ObjectRef } from '../plan/kind.ts';
-import type { BackflowFailures, Outcome } from '../plan/step.ts';
+import type { BackflowFailures, Outcome, PatchFailure } from '../plan/step.ts';
 
 /** Every kind of object that is synced ends its passes with outcomes of this shape. */
 interface AnyOutcome {
   kind: string;
   reason?: string;
+  failure?: Pick<PatchFailure, 'patch'>;
 }
 
 export interface LedgerEntry<O extends AnyOutcome = Outcome> {
@@ -59,9 +60,10 @@ export class LedgerPage<O extends AnyOutcome = Outcome> {
   /** The writes that a dry run would have made, in order. */
   readonly #differences = new Map<Key, readonly Difference[]>();
   readonly #counts = new Map<string, number>();
+  readonly #failedBy = new Map<string, number>();
   readonly #inSync = new Set<Key>();
-  /** Messages about failed patches that their objects were written without. */
-  readonly #lapses = new Map<Key, string>();
+  /** Failed patches that their objects were written without. */
+  readonly #lapses = new Map<Key, PatchFailure>();
   /** Host values that could not be carried back to the virtual object. */
   readonly #backflowFailures = new Map<Key, BackflowFailures>();
   readonly #lagsMs: number[] = [];
@@ -155,15 +157,18 @@ export class LedgerPage<O extends AnyOutcome = Outcome> {
     return { p50Ms: at(0.5), p99Ms: at(0.99), samples: sorted.length };
   }
 
-  setLapse(key: Key, message: string | undefined): string | undefined {
+  setLapse(key: Key, lapse: PatchFailure | undefined): PatchFailure | undefined {
     const before = this.#lapses.get(key);
-    if (message !== before) this.#changes++;
-    if (message === undefined) this.#lapses.delete(key);
-    else if (message !== before) this.#lapses.set(key, message);
+    if (lapse?.message === before?.message) return before;
+    this.#changes++;
+    this.#countFailed(lapsedState, before, -1);
+    this.#countFailed(lapsedState, lapse, 1);
+    if (lapse === undefined) this.#lapses.delete(key);
+    else this.#lapses.set(key, lapse);
     return before;
   }
 
-  get lapses(): ReadonlyMap<Key, string> {
+  get lapses(): ReadonlyMap<Key, PatchFailure> {
     return this.#lapses;
   }
 
@@ -171,6 +176,8 @@ export class LedgerPage<O extends AnyOutcome = Outcome> {
   setBackflowFailures(key: Key, failures: BackflowFailures | undefined): BackflowFailures | undefined {
     const before = this.#backflowFailures.get(key);
     if (failures !== before) this.#changes++;
+    this.#countFailed(backflowState, firstFailure(before), -1);
+    this.#countFailed(backflowState, firstFailure(failures), 1);
     if (failures === undefined) this.#backflowFailures.delete(key);
     else this.#backflowFailures.set(key, failures);
     return before;
@@ -227,11 +234,38 @@ export class LedgerPage<O extends AnyOutcome = Outcome> {
     return this.#counts;
   }
 
+  /** `STATE PATCH` → number of objects that this patch keeps in the state, so that no failing patch hides another one. */
+  failedBy(): ReadonlyMap<string, number> {
+    return this.#failedBy;
+  }
+
+  #countFailed(state: string, failure: Pick<PatchFailure, 'patch'> | undefined, by: number): void {
+    if (failure?.patch === undefined) return;
+    const name = failedName(state, failure.patch);
+    const count = (this.#failedBy.get(name) ?? 0) + by;
+    if (count > 0) this.#failedBy.set(name, count);
+    else this.#failedBy.delete(name);
+  }
+
   #count(outcome: O, by: number): void {
+    this.#countFailed(labelOf(outcome), outcome.failure, by);
     for (const name of new Set([outcome.kind, labelOf(outcome)])) {
       this.#counts.set(name, (this.#counts.get(name) ?? 0) + by);
     }
   }
+}
+
+/** States of objects that are on the host. */
+export const lapsedState = 'inSync/PatchFailed';
+export const backflowState = 'inSync/BackflowFailed';
+
+export function failedName(state: string, patch: number): string {
+  return `${state} ${patch}`;
+}
+
+/** The one that the message names. */
+export function firstFailure(failures: BackflowFailures | undefined): PatchFailure | undefined {
+  return failures && [...failures.labels.values(), ...failures.annotations.values()][0];
 }
 
 export function labelOf(outcome: AnyOutcome): string {

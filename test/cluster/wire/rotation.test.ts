@@ -22,6 +22,8 @@ let newCa: Authority;
 let clock: VirtualClock;
 /** What the file says now. */
 let named: { server: string; ca: string };
+/** Why nothing can be read of it. */
+let broken: string | undefined;
 let reads: number;
 let connection: ClusterConnection;
 let logged: string[];
@@ -34,6 +36,7 @@ beforeAll(async () => {
 beforeEach(() => {
   clock = new VirtualClock();
   reads = 0;
+  broken = undefined;
   logged = [];
 });
 
@@ -71,6 +74,7 @@ async function stop(server: Server): Promise<void> {
 const credentials = () => {
   const read = async (): Promise<ClusterAccess> => {
     reads++;
+    if (broken !== undefined) throw new Error(broken);
     const { server, ca } = named;
     const tls = { ca, cert: undefined, key: undefined, servername: undefined, rejectUnauthorized: true };
     return { server, proxy: undefined, headers: {}, tls, from: 'files' };
@@ -251,6 +255,45 @@ describe('a new server', () => {
     named.server = url;
     await connection.reread();
     expect(connection.address).toMatchObject({ isInDoubt: false, notTaken: undefined });
+  });
+
+  test('is told by what the file says now, through every change of it', async () => {
+    const { url } = await used();
+    const [one, other] = [await serve(oldCa, 'theirs'), await serve(oldCa, 'others')];
+    const told = async () => {
+      await connection.reread();
+      const { notTaken = '', isInDoubt, isUnread } = connection.address;
+      return { notTaken, isInDoubt, isUnread };
+    };
+    named.server = one.url;
+    expect((await told()).notTaken).toContain(`kubeconfig "k" names the server ${one.url}, which is another cluster`);
+    broken = 'reading kubeconfig "k": no YAML';
+    expect(await told()).toEqual({
+      notTaken: expect.stringMatching(/^reading kubeconfig "k": no YAML; before that kubeconfig "k" named the server /),
+      ...{ isInDoubt: true, isUnread: true },
+    });
+    broken = undefined;
+    named.server = other.url;
+    const { notTaken, isUnread } = await told();
+    expect(notTaken).toContain(`kubeconfig "k" names the server ${other.url}, which is another cluster`);
+    expect([notTaken.includes(one.url), notTaken.includes('no YAML'), isUnread]).toEqual([false, false, false]);
+    named.server = url;
+    expect(await told()).toEqual({ notTaken: '', isInDoubt: false, isUnread: false });
+  });
+
+  test('or nothing that can be read is told when that lasts, and no longer than it lasts', async () => {
+    await used();
+    broken = 'reading kubeconfig "k": no such file';
+    await connection.reread();
+    expect(connection.address.notTaken).toBeUndefined();
+    await clock.advance(5_000);
+    expect(connection.address).toMatchObject({
+      notTaken: 'reading kubeconfig "k": no such file; what was read before stays in use',
+      ...{ isUnread: true, isInDoubt: false },
+    });
+    expect(await get()).toBe('ours');
+    broken = undefined;
+    await passing(clock, () => connection.address.notTaken === undefined, { stepMs: 100, limitMs: 3_000 });
   });
 
   test('is not taken when the uid could not be read at the start', async () => {

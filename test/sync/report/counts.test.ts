@@ -2,9 +2,9 @@
 import { afterEach, expect, it } from 'vitest';
 import { setGauges } from '../../../src/daemon/gauges.ts';
 import { createMetrics, type Metrics } from '../../../src/metrics.ts';
+import { objectRemedies } from '../../../src/sync/report/attention/remedies.ts';
 import { createPageFacts } from '../../../src/sync/report/look/page-facts.ts';
 import { listObjects, objectCounts } from '../../../src/sync/report/object-list.ts';
-import { objectRemedies } from '../../../src/sync/report/attention/remedies.ts';
 import { syncStatus } from '../../../src/sync/report/status.ts';
 import { edit, FakeWorld, putPair } from '../fake-sync.ts';
 

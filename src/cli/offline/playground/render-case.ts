@@ -32,6 +32,7 @@ import { parseDocuments, toYaml } from '../yaml-text.ts';
 import { roundTripsOf, strangerIn } from './case-lints.ts';
 import { type ConfigText, configName, configText, kindOfList } from './config-text.ts';
 import { failureMarks, failuresIn, ranOut } from './failure-marks.ts';
+import { pageWords } from './page-words.ts';
 import { placesIn } from './text-places.ts';
 
 /** Filled while the evaluation goes on, so that one that takes too long has an answer as far as it got. */
@@ -158,7 +159,13 @@ function markOf({ severity, code, line, column = 1, path, sentence, fix }: Fault
   // The place says which setting it is, where there is a place.
   const setting = path === '' || line !== undefined ? '' : `${path}: `;
   const message = `${setting}${sentence}${fix === '' ? '' : `; ${fix}`}`;
-  return { text: 'config', severity, code, ...config.placeOf(line ?? 1, column), message: config.relocated(message) };
+  return {
+    text: 'config',
+    severity,
+    code,
+    ...config.placeOf(line ?? 1, column),
+    message: pageWords(config.relocated(message)),
+  };
 }
 
 /** Undefined, and a mark, when the text holds no objects that can be rendered. */

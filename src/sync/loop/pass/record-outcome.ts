@@ -147,7 +147,7 @@ function tell(
 /** Reports a failed patch that its object was written without: the copy differs from the configuration. */
 function tellLapse(key: Key, { patchLapse, virtual }: Facts, options: RecordOutcomeOptions): void {
   const message = patchLapse?.message;
-  const before = options.ledger.setLapse(key, message);
+  const before = options.ledger.setLapse(key, patchLapse)?.message;
   if (message === before) return;
   if (message === undefined || virtual === undefined) {
     options.forgetEvents(key);

@@ -27,7 +27,7 @@ export function collision(winner: Key): Outcome {
   return {
     kind: 'refused',
     reason: 'NameCollision',
-    message: `its host name belongs to "${winner}", which had it first`,
+    message: `its host name belongs to "${winner}", which has its copy there, is older, or is first by its key`,
   };
 }
 

@@ -5,8 +5,10 @@ import { isFacts, type StatusJson, say } from '../words.ts';
 import { type RemediedTrouble, type Remedy, remedyOf } from './remedies.ts';
 
 export interface AttentionItem {
-  /** The same for all that one person mends in one way. */
+  /** The same for all that has one reason. */
   group: string;
+  /** Tells apart, within a group, what is mended in different ways. */
+  cause: string;
   /** What it is about: an object, a cluster, a file. */
   about: string;
   /** The key, where it is an object that can be looked at. */
@@ -35,7 +37,8 @@ export function troubleItem(
   trouble: Omit<RemediedTrouble, keyof AskedStatus>,
   sinceSeconds?: number,
 ): AttentionItem {
-  return item(about, trouble.reason, trouble.message, remedyOf({ ...trouble, ...asked }), sinceSeconds);
+  const remedy = remedyOf({ ...trouble, ...asked });
+  return { ...item(about, trouble.reason, trouble.message, remedy, sinceSeconds), cause: remedy.command };
 }
 
 export function item(
@@ -47,6 +50,7 @@ export function item(
 ): AttentionItem {
   return {
     group: `${about} ${reason}`,
+    cause: '',
     about,
     reason,
     message,

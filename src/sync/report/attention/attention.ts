@@ -1,12 +1,11 @@
 // Picks from a status what needs a person: objects that cannot cross, outages, a rejected configuration, missing rights, keys that
 // end soon. In: the status as JSON. Out: rows with the reason and the remedy, for `hostward status` and the status page. Pure.
-import { counted } from '../../../object/text/in-words.ts';
 import { textsIn } from '../../../object/text/json.ts';
-import { shellWord } from '../../../safe-text.ts';
 import { isFacts, type StatusJson, say } from '../words.ts';
 import { type AskedStatus, type AttentionItem, item, rightsItems, rowsOf, troubleItem } from './attention-item.ts';
+import { endingGroup, managementItems } from './management-items.ts';
 import { configuredCommand, startedAs, statusCommand } from './own-commands.ts';
-import { needsPerson } from './remedies.ts';
+import { failedPatch, needsPerson } from './remedies.ts';
 
 /** The address is the one that the reader has asked: a copied command must ask the same daemon. */
 export function attentionOf(status: StatusJson, address?: string): AttentionItem[] {
@@ -20,7 +19,7 @@ export function attentionOf(status: StatusJson, address?: string): AttentionItem
     ...rightsItems(asked),
     ...configurationItems(status),
     ...lackingFirst([...objectItems(asked), ...contestedItems(asked), ...referenceItems(asked)]),
-    ...managementItems(asked),
+    ...managementItems(status),
   ];
   return found.length > 0 ? found : verdictItems(asked);
 }
@@ -47,6 +46,8 @@ export interface AttentionGroup {
   reason: string;
   /** Complete: more than the items where a status lists only some of the objects. */
   count: number;
+  /** There may be more, of those that are not listed. */
+  isLeast?: boolean;
   /** At least one. */
   items: readonly AttentionItem[];
   /** Lists all of them, where the items are objects. */
@@ -56,16 +57,41 @@ export interface AttentionGroup {
 /** Grouped, so that a thousand objects of one reason hide no other reason. */
 export function attentionGroups(status: StatusJson, address?: string): AttentionGroup[] {
   const groups = Map.groupBy(attentionOf(status, address), ({ group }) => group);
-  return [...groups].map(([name, items]) => {
-    const count = Math.max(items.length, countOf(status, name));
-    const state = items[0]?.listedState;
-    return {
-      reason: (items[0] as AttentionItem).reason,
-      count,
-      items,
-      ...(count > 1 && state !== undefined && { listCommand: statusCommand(status, '--state', address, state) }),
-    };
+  return [...groups].flatMap(([name, all]) => {
+    const byCause = [...Map.groupBy(all, ({ cause }) => cause).values()];
+    return byCause.map((items): AttentionGroup => {
+      const [{ reason, listedState: state }] = items as [AttentionItem];
+      const known = byCause.length === 1 ? countOf(status, name) : countOfCause(status, { name, all, items });
+      const count = Math.max(items.length, known ?? 0);
+      return {
+        reason,
+        count,
+        ...(known === undefined && all.length < countOf(status, name) && { isLeast: true }),
+        items,
+        ...(count > 1 && state !== undefined && { listCommand: statusCommand(status, '--state', address, state) }),
+      };
+    });
   });
+}
+
+/** Of the objects in a state, those that have one cause; undefined where the status does not tell. */
+function countOfCause(
+  status: StatusJson,
+  { name, all, items }: { name: string; all: readonly AttentionItem[]; items: readonly AttentionItem[] },
+): number | undefined {
+  const [{ kind, cause, message }] = items as [AttentionItem];
+  const block = blocksOf(status).find((one) => one['kind'] === kind);
+  const { troubleByState, troubleByPatch } = block ?? {};
+  const isOnly = all.every((one) => one.kind !== kind || one.cause === cause);
+  const counts = isOnly ? troubleByState : troubleByPatch;
+  const count = isFacts(counts) ? counts[isOnly ? name : `${name} ${failedPatch(message)}`] : undefined;
+  return typeof count === 'number' ? count : undefined;
+}
+
+/** How many things need a person. */
+export function attentionSum(status: StatusJson, address?: string): number {
+  const groups = Map.groupBy(attentionOf(status, address), ({ group }) => group);
+  return [...groups].reduce((sum, [name, items]) => sum + Math.max(items.length, countOf(status, name)), 0);
 }
 
 /** Of each group, also where its list is cut; 0 from an older daemon. */
@@ -86,10 +112,12 @@ function countOf(status: StatusJson, group: string): number {
 
 /** Nothing is written while a kubeconfig leads to what has not proved to be the same cluster. */
 function addressItems(status: StatusJson): AttentionItem[] {
-  return rowsOf(status['addresses']).flatMap(({ cluster, notTaken }) => {
+  return rowsOf(status['addresses']).flatMap(({ cluster, notTaken, isUnread }) => {
     if (typeof notTaken !== 'string') return [];
     const remedy =
-      'correct the kubeconfig, or start the daemon again if it means this cluster; this shows where it leads';
+      isUnread === true
+        ? 'correct the file, which a daemon cannot start with; this says what is wrong with it'
+        : 'correct the kubeconfig, or start the daemon again if it means this cluster; this shows where it leads';
     return item(`${say(cluster)} cluster`, 'NotTaken', notTaken, {
       remedy,
       command: configuredCommand(status, 'doctor'),
@@ -206,7 +234,8 @@ function objectItem(asked: AskedStatus, { kind, settings }: StatusJson, row: Sta
   const found = troubleItem(asked, object, trouble, Number(row['sinceSeconds']));
   // With one client or another, and while its repair waits: it is the same fight.
   const group = reason === 'Contested' ? reason : state;
-  return { ...found, object, ...textMembers({ kind }), group, ...(group === state && { listedState: state }) };
+  const ofState = group === state && { listedState: state };
+  return { ...found, object, ...textMembers({ kind }), group, cause: found.remedy, ...ofState };
 }
 
 function referenceItems(asked: AskedStatus): AttentionItem[] {
@@ -219,12 +248,8 @@ function referenceItems(asked: AskedStatus): AttentionItem[] {
         const [object, state] = [say(row['object']), say(row['state'])];
         const reason = state.split('/').at(-1) as string;
         const trouble = { object, kind, reason, message: say(row['message']) };
-        return {
-          ...troubleItem(asked, `${kind} ${object}`, trouble),
-          object,
-          kind,
-          group: referenceGroup(kind, state),
-        };
+        const found = troubleItem(asked, `${kind} ${object}`, trouble);
+        return { ...found, object, kind, group: referenceGroup(kind, state), cause: found.remedy };
       }),
   );
 }
@@ -232,47 +257,6 @@ function referenceItems(asked: AskedStatus): AttentionItem[] {
 function referenceGroup(kind: string, state: string): string {
   return `references ${kind} ${state}`;
 }
-
-function managementItems({ status, address }: AskedStatus): AttentionItem[] {
-  const { management } = status;
-  if (!isFacts(management)) return [];
-  return [
-    ...textsIn(management['troubles']).map((message) =>
-      item('management API', 'Trouble', message, {
-        remedy: 'see what the message names',
-        command: statusCommand(status, '--all', address),
-      }),
-    ),
-    ...endingItems(status, management),
-  ];
-}
-
-const endingGroup = 'access keys EndingSoon';
-
-/** The next to end first; the others are counted. */
-function endingItems(status: StatusJson, { expiringWithinSevenDays, nextKeysToEnd }: StatusJson): AttentionItem[] {
-  if (!(Number(expiringWithinSevenDays ?? 0) > 0)) return [];
-  // An older daemon tells the names alone, or none.
-  const named = rowsOf(nextKeysToEnd).map(({ key, endsAt }) => ({ key: say(key), message: `ends at ${say(endsAt)}` }));
-  const untimed = textsIn(nextKeysToEnd).map((key) => ({ key, message: 'ends within seven days' }));
-  const found = [...named, ...untimed].map(({ key, message }) => {
-    const command = `keys extend ${shellWord(key)} --ttl ${usualExtension}`;
-    return {
-      ...item(`access key ${key}`, 'EndingSoon', message, {
-        remedy: 'let it go on, for as long as you like; what is to end may end',
-        command: configuredCommand(status, command, { isFilesOnly: true }),
-      }),
-      group: endingGroup,
-    };
-  });
-  if (found.length > 0) return found;
-  const message = `${counted(Number(expiringWithinSevenDays), 'key ends', 'keys end')} within seven days`;
-  const command = configuredCommand(status, 'keys list', { isFilesOnly: true });
-  return [item('access keys', 'EndingSoon', message, { remedy: 'this names them', command })];
-}
-
-/** A season. */
-const usualExtension = '90d';
 
 /** The members that are texts. */
 function textMembers<Name extends string>(facts: Record<Name, unknown>): { [_ in Name]?: string } {

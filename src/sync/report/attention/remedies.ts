@@ -284,9 +284,14 @@ function triedOn(trouble: RemediedTrouble): string | undefined {
   return `${virtual(trouble, 'get', { more: ' --output yaml' })} | ${render} --explain -f -`;
 }
 
+/** The number of the patch that a message names. */
+export function failedPatch(message: string): string | undefined {
+  return /\bpatch (\d+)\b/.exec(message)?.[1];
+}
+
 /** The patch that a message names, where it is written. */
 function patchPlace({ status, settings, message }: RemediedTrouble): string {
-  const [, patch] = /\bpatch (\d+)\b/.exec(message) ?? [];
+  const patch = failedPatch(message);
   const list = settings === undefined ? 'the patches' : `${settings}.patches`;
   return settingPlace(status, patch === undefined ? list : `${list}[${patch}]`);
 }
