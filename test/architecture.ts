@@ -59,7 +59,7 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
   management: { floors: { scope: 1, keys: 2, audit: 3, credentials: 3, proxy: 4, server: 5, '.': 6 }, ground: [] },
   pages: {
     floors: { browser: 1, frame: 2, status: 3, playground: 3, '.': 4 },
-    ground: ['playground-api.ts', 'playground-link.ts'],
+    ground: ['playground-api.ts', 'playground-link.ts', 'script-headers.ts'],
   },
   object: { floors: { text: 1, meta: 2, patch: 3, fields: 3, select: 3, '.': 4 }, ground: [] },
   sync: {

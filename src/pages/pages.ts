@@ -12,6 +12,7 @@ import { isFacts, type StatusJson } from '../sync/report/words.ts';
 import { Assets, assetsPath } from './frame/assets.ts';
 import { type PageParts, pageReply } from './frame/frame.ts';
 import { type Html, html } from './frame/html.ts';
+import { forScript } from './script-headers.ts';
 import { objectMain } from './status/object-page.ts';
 import { keyInPath, objectsPath } from './status/object-paths.ts';
 import { objectsMain, objectsQuery } from './status/objects-page.ts';
@@ -72,7 +73,7 @@ export class Pages implements LocalRoutes {
     if (headers['if-none-match'] === etag)
       return { status: 304, contentType: 'text/html; charset=utf-8', text: '', headers: { etag } };
     const { title, main, status = 200 } = await this.#page(request);
-    return pageReply({
+    const reply = pageReply({
       title: `${title} · Hostward`,
       scripts: [await this.#assets.path('status.js')],
       styles: [await this.#assets.path('pages.css')],
@@ -88,6 +89,7 @@ ${main}
       status,
       headers: { etag },
     });
+    return forScript(request, reply);
   }
 
   async #page({ path, query, headers }: LocalRequest): Promise<Page> {

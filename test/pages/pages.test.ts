@@ -138,6 +138,16 @@ describe('the pages of a daemon', () => {
     expect(await again()).toBe(200);
   });
 
+  it('tells a script of a page that its object has gone with 200, and everybody else with 404', async () => {
+    const { get } = await serve();
+    const told = async (headers = {}) => {
+      const { status, headers: said } = await get('/objects/default/gone', headers);
+      return [status, said.get('x-hostward-status')];
+    };
+    expect(await told()).toEqual([404, null]);
+    expect(await told({ 'x-hostward-page': '1' })).toEqual([200, '404']);
+  });
+
   it('serves scripts and styles under names that hold their hash, and no other file', async () => {
     const { get } = await serve();
     const paths = [...(await (await get('/')).text()).matchAll(/"(\/assets\/[^"]+)"/g)].map(

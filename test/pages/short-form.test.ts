@@ -128,8 +128,38 @@ describe('the short form of `hostward status`', () => {
     const told = [failed, trouble].map((rows) => shortText({ ...failing, trouble: rows }).split('\n'));
     const lists = told.flat().filter((line) => line.includes(' status --state '));
     expect(lists).toHaveLength(2);
-    expect(lists[0]).toMatch(/ --state refused\/PatchFailed {2}# this lists them; correct .*patches\[1\]/);
+    expect(lists[0]).toMatch(/ --state refused\/PatchFailed {2}# correct .*patches\[1\].*; this lists them$/);
     for (const line of lists) expect(line.split(/# |; /).filter((part) => part.startsWith('this '))).toHaveLength(1);
+  });
+
+  it('says once that a file is to be corrected, also where a restart waits for it', () => {
+    const short = shortText({
+      newConfigurationIsInvalid: ['hostward.yaml:3:1: this is not YAML'],
+      settingsWaitForRestart: ['hostward.proofInterval'],
+      long: Array.from({ length: 30 }, (_, at) => `value ${at}`),
+    });
+    expect(short.split('correct the file')).toHaveLength(2);
+    expect(short).toContain('! configuration (RestartNeeded): waiting for a restart, and none can start: ');
+  });
+
+  it('says a right that is missing once, however many lack it', () => {
+    const lacks =
+      'endpoints "a" is forbidden: User "u" cannot patch resource "endpoints" in API group "" in the namespace "ns"';
+    const short = shortText({
+      outages: [{ cluster: 'host', kind: 'unwritable', seconds: 9, message: lacks }],
+      trouble: [
+        {
+          object: 'shop/a',
+          kind: 'Endpoints',
+          state: 'refused/Forbidden',
+          message: 'the host cluster does not allow "patch" on endpoints',
+        },
+      ],
+      long: Array.from({ length: 30 }, (_, at) => `value ${at}`),
+    });
+    const line = short.split('\n').find((one) => one.includes(' # '));
+    expect(line?.split('grant "patch"')).toHaveLength(2);
+    expect(line?.split('this grants all')).toHaveLength(2);
   });
 
   it('says how many more things need a person, and how to see them', () => {

@@ -15,7 +15,7 @@ import { withoutBookkeeping } from '../../sync/report/render.ts';
 import { CommandFault, exitCodes } from '../line/context.ts';
 import type { GoodConfiguration } from '../line/load-settings.ts';
 import { Explanation } from './explanation.ts';
-import { type OfflineKind, offlineKinds } from './offline-kinds.ts';
+import { isOfflineKind, type OfflineKind, offlineKinds } from './offline-kinds.ts';
 import { type OfflineMeans, openOfflinePatches, startSandbox } from './offline-patches.ts';
 import { type NamedObject, withoutServerFields } from './print-objects.ts';
 
@@ -50,6 +50,8 @@ export interface Notice {
 
 export async function renderOffline(means: OfflineMeans, input: OfflineRenderInput): Promise<OfflineRender> {
   const { settings, compiled } = input.configuration;
+  const isAlone = (one: KubeObject) => isOfflineKind(one) && !input.objects.some(({ kind }) => kind === one.kind);
+  refuseUnrelated(input.hostObjects.filter(isAlone), [], () => undefined);
   const result: OfflineRender = { objects: [], notices: [], explained: [] };
   let explanation: Explanation | undefined;
   const trace = input.isExplained ? (entry: TraceEntry) => explanation?.add(entry) : undefined;
@@ -193,8 +195,13 @@ function refuseUnrelated(
   if (unrelated === undefined) return;
   throw new CommandFault(
     exitCodes.input,
-    `wanted host objects that are copies of the virtual ones, found "${keyOfObject(unrelated)}"`,
-    { hint: hostKeys.length === 0 ? 'no virtual object has a host copy' : `their copies are ${hostKeys.join(', ')}` },
+    `wanted host objects that are copies of the virtual ones, found ${unrelated.kind} "${keyOfObject(unrelated)}"`,
+    {
+      hint:
+        hostKeys.length === 0
+          ? 'no virtual object of this kind has a host copy'
+          : `their copies are ${hostKeys.join(', ')}`,
+    },
   );
 }
 

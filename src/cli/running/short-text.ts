@@ -192,17 +192,26 @@ function leftLines(groups: readonly AttentionGroup[], width: number): readonly s
 /** Each command is printed once, after everything that it mends. */
 function groupsLines(groups: readonly AttentionGroup[], width: number): string[] {
   return [...Map.groupBy(groups, commandOf)].flatMap(([command, mended]) => {
-    const all = [...new Set(mended.map((group) => remedyBehind(command, group)))];
-    // One may say what another one says too.
-    const remedies = all.filter((one) => !all.some((other) => other !== one && other.includes(one)));
-    return [...mended.map((group) => groupLine(group, width)), commandLine(command, remedies.join('; '), width)];
+    const remedy = joined(mended.map((group) => remedyBehind(command, group)));
+    return [...mended.map((group) => groupLine(group, width)), commandLine(command, remedy, width)];
   });
+}
+
+/** Each thing once: one may say what another one says too, and one right may be missing here and there. What the command does comes last. */
+function joined(remedies: readonly string[]): string {
+  const clauses = remedies.flatMap((one) => one.split('; '));
+  const things = new Map(clauses.map((one) => [/^grant "\w+" of \S+/.exec(one)?.[0] ?? one, one]));
+  const all = [...things.values()].filter(
+    (one, _, those) => !those.some((other) => other !== one && other.includes(one)),
+  );
+  const isOfCommand = (one: string) => one.startsWith('this ');
+  return [...all.filter((one) => !isOfCommand(one)), ...all.filter(isOfCommand)].join('; ');
 }
 
 /** What a remedy says of its own command is not true of one that lists the objects. */
 function remedyBehind(command: string, { items, listCommand }: AttentionGroup): string {
   const [{ remedy }] = items as [AttentionItem];
-  return command === listCommand ? `this lists them; ${remedy.replace(/; this .*$/, '')}` : remedy;
+  return command === listCommand ? `${remedy.replace(/; this .*$/, '')}; this lists them` : remedy;
 }
 
 function groupLine({ reason, count, isLeast = false, items }: AttentionGroup, width: number): string {

@@ -64,7 +64,10 @@ export class OperationsServer {
       pages,
       playground,
       new OperationsRoutes(answers, {
-        pages: pages === undefined ? [] : ['/', '/objects'],
+        pages: [
+          ...(pages === undefined ? [] : ['/', '/objects']),
+          ...(playground === undefined ? [] : ['/playground']),
+        ],
         port: () => this.address.port,
       }),
     ].filter((one) => one !== undefined);

@@ -1,6 +1,7 @@
 // Keeps a status page current in place. It asks for the page again with the version that it shows, so that a daemon with nothing new
 // answers 304; parts that differ are replaced, and what the reader has opened, selected or focused elsewhere stays. When the daemon is
 // gone it says so. XMLHttpRequest parses the answer into a document, so that no text becomes HTML in this script.
+import { scriptHeader } from '../script-headers.ts';
 
 const askEveryMs = 3_000;
 const patienceMs = 10_000;
@@ -33,12 +34,13 @@ function ask(): void {
   request.timeout = patienceMs;
   const isWhole = performance.now() - wholeAtMs > wholeEveryMs;
   const version = byId('page')?.dataset['version'];
+  request.setRequestHeader(scriptHeader, '1');
   if (!isWhole && version !== undefined) request.setRequestHeader('If-None-Match', version);
   request.onload = () => {
     answered();
     if (request.status === 304) unchanged(request.getResponseHeader('Date'));
     // A page about an object that is gone is news as well.
-    else if (request.response !== null && (request.status === 200 || request.status === 404)) take(request.response);
+    else if (request.response !== null && request.status === 200) take(request.response);
     later();
   };
   request.onerror = request.ontimeout = () => {

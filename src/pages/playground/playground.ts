@@ -7,6 +7,7 @@ import { Assets, assetsPath } from '../frame/assets.ts';
 import { pageReply } from '../frame/frame.ts';
 import { html } from '../frame/html.ts';
 import { type Evaluate, type EvaluationKind, playgroundLimits } from '../playground-api.ts';
+import { forScript } from '../script-headers.ts';
 
 export const playgroundPath = '/playground';
 const apiPath = '/api/';
@@ -47,7 +48,7 @@ export class Playground implements LocalRoutes {
   async answer(request: LocalRequest): Promise<LocalReply> {
     const { path } = request;
     const kind = kindIn(path);
-    if (kind !== undefined) return this.#api(kind, request);
+    if (kind !== undefined) return forScript(request, await this.#api(kind, request));
     if (path === playgroundPath) return this.#page();
     if (path.startsWith(assetsPath)) return this.#assets.answer(path);
     // The browser keeps the fragment, and with it the token.

@@ -199,7 +199,7 @@ describe('hostward render, with patches', () => {
     const host = { apiVersion: 'v1', kind: 'Endpoints', metadata: { name: 'other', namespace: 'vcluster-vc' } };
     const { code, err } = await render(endpoints({}, '10.0.0.1'), { host });
     expect(code).toBe(1);
-    expect(err).toContain('found "vcluster-vc/other"\ntheir copies are vcluster-vc/web-x-shop-x-vc');
+    expect(err).toContain('found Endpoints "vcluster-vc/other"\ntheir copies are vcluster-vc/web-x-shop-x-vc');
   });
 
   it('needs no sandbox for a host copy when there are no patches', async () => {

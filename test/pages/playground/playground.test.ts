@@ -112,6 +112,18 @@ describe('the port of the playground', () => {
     expect(await (await fetch(`${base}/playground`)).text()).toContain(`data-token-place="${place}"`);
   });
 
+  it('refuses the script of its page with 200, because a browser writes anything else on its console as an error', async () => {
+    const { post } = await serve({ kind: 'busy' });
+    const asPage = { 'x-hostward-page': '1' };
+    const told = async (headers: Record<string, string>) => {
+      const { status, headers: said } = await post('/api/eval', '{}', headers);
+      return [status, said.get('x-hostward-status'), said.get('retry-after')];
+    };
+    expect(await told({})).toEqual([429, null, '1']);
+    expect(await told(asPage)).toEqual([200, '429', '1']);
+    expect(await told({ ...asPage, authorization: '' })).toEqual([200, '401', null]);
+  });
+
   it('says which method a question has', async () => {
     const { base, asked } = await serve();
     const response = await fetch(`${base}/api/render`);

@@ -115,6 +115,30 @@ describe('everything about one name', () => {
     expect((await last())?.diff).not.toContain('metadata');
   });
 
+  it('says of the holder of a name that others want too, whose passes ask the host, what its last pass decided', async () => {
+    world = new FakeWorld();
+    for (const [name, namespace] of [
+      ['col', 'default-x-default'],
+      ['col-x-default', 'default'],
+    ] as const)
+      putPair(world, name, '10.0.0.1', { namespace });
+    await world.run();
+    const on = createPageFacts({
+      clock: world.clock,
+      syncs: () => [world.sync],
+      contents: () => [],
+      referrersOf: () => [],
+    });
+    const plans = await Promise.all(
+      ['default-x-default/col', 'default/col-x-default'].map(async (key) => (await on.details(key)).objects[0]),
+    );
+    const byState = Object.fromEntries(plans.map((one) => [one?.status.state, one?.plan]));
+    expect(byState).toEqual({
+      inSync: 'nothing is to be written',
+      'refused/NameCollision': expect.stringMatching(/^nothing: its host name belongs to /),
+    });
+  });
+
   it('says of a standby that it sends nothing, and who leads', async () => {
     world = new FakeWorld();
     world.isLeader = false;

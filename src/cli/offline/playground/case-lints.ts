@@ -19,7 +19,7 @@ export function strangerIn({ kind, compiled }: LoadedAll, text: string): Mark | 
     typeof ofKind === 'string'
       ? `this is YAML of the kind "${ofKind.slice(0, 100)}"`
       : 'there is no patch in this text';
-  const wanted = 'a list of patches, or a vcluster.yaml with patches under sync.toHost.endpoints.patches';
+  const wanted = `a list of patches, or a vcluster.yaml with patches under ${patchListPath.join('.')} or ${slicePatchListPath.join('.')}`;
   const at = { text: 'config', code: 'NO_PATCHES', line: 1, column: 1 } as const;
   return { ...at, severity: isConfiguration ? 'warning' : 'fault', message: `${found}; wanted ${wanted}` };
 }

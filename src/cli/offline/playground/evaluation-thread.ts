@@ -4,7 +4,10 @@ import { constants, platform, setPriority } from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { pause, systemClock } from '../../../clock.ts';
 import { loadConfiguration } from '../../../config/load/load.ts';
+import { errorOf } from '../../../expression/evaluate/evaluation-error.ts';
 import { ExpressionTrial } from '../../../expression/evaluate/expression-trial.ts';
+import type { SandboxSetup } from '../../../expression/realm/harness.ts';
+import type { Sandbox } from '../../../expression/sandbox/sandbox.ts';
 import { SharedSandbox } from '../../../expression/sandbox/shared-sandbox.ts';
 import { silentLog } from '../../../log.ts';
 import { isRecord } from '../../../object/text/json.ts';
@@ -15,11 +18,12 @@ import {
   type PlaygroundCase,
   playgroundLimits,
   type RenderAnswer,
+  type TestAnswer,
   textNames,
 } from '../../../pages/playground-api.ts';
 import { safeText } from '../../../safe-text.ts';
 import { exampleNames, requireGood } from '../../line/load-settings.ts';
-import { EvalSession, evalRequestOf } from '../eval-session.ts';
+import { type EvalAnswer, EvalSession, evalRequestOf } from '../eval-session.ts';
 import { emptyDraft, renderCase } from './render-case.ts';
 import { testFiles } from './test-files.ts';
 
@@ -39,7 +43,9 @@ if (isSecond && platform() === 'linux') setPriority(constants.priority.PRIORITY_
 const port = parentPort as MessagePort;
 const clock = systemClock;
 const sandbox = new SharedSandbox({ clock, log: silentLog, nodePath });
-const means = { clock, nodePath, openSandbox: sandbox.open };
+const means = { clock, nodePath, openSandbox };
+/** Whether the time of the present evaluation is over. */
+let isOver = false;
 
 const evaluators: Record<EvaluationKind, (request: Record<string, unknown>) => Promise<Answered>> = {
   render: renderTexts,
@@ -47,7 +53,23 @@ const evaluators: Record<EvaluationKind, (request: Record<string, unknown>) => P
   eval: evaluateExpression,
 };
 
+/** After its time nothing of an evaluation runs any more, however much of it is left: it ends as what ran out of time. */
+function openSandbox(setup: SandboxSetup): Sandbox {
+  const timeout = { kind: 'timeout' } as const;
+  const opened = isOver ? undefined : sandbox.open(setup);
+  return {
+    start: async () => opened?.start(),
+    stop: async () => opened?.stop(),
+    run: async (text, options) => {
+      if (isOver || opened === undefined) return timeout;
+      const outcome = await opened.run(text, options);
+      return isOver && outcome.kind === 'unavailable' ? timeout : outcome;
+    },
+  };
+}
+
 async function evaluate(kind: EvaluationKind, body: string): Promise<Answered> {
+  isOver = false;
   let request: unknown;
   try {
     request = JSON.parse(body);
@@ -83,7 +105,10 @@ async function testTexts({ files, update = false }: Record<string, unknown>): Pr
   if (!isRecord(files) || !Object.values(files).every((text) => typeof text === 'string'))
     return wrong('wanted "files" as a map of texts');
   const asked = testFiles(means, { files: files as Record<string, string>, update: update === true });
-  return (await inTime(asked)) ? answer(await asked) : { kind: 'failed', message: tooLong };
+  if (await inTime(asked)) return answer(await asked);
+  // As of a case that fails.
+  const problems = [{ what: 'evaluation', text: tooLong }];
+  return answer({ problems, updated: [], files: files as Record<string, string> } satisfies TestAnswer);
 }
 
 async function evaluateExpression(said: Record<string, unknown>): Promise<Answered> {
@@ -95,7 +120,14 @@ async function evaluateExpression(said: Record<string, unknown>): Promise<Answer
   if (said['expression'] === undefined) return wrong('wanted "expression" as a text, found none');
   const session = new EvalSession(means, settings);
   const asked = session.answer(request);
-  return (await inTime(asked)) ? answer(await asked) : { kind: 'failed', message: tooLong };
+  return answer((await inTime(asked)) ? await asked : unfinished(await asked));
+}
+
+/** Its sandbox was taken away: what has no value has none for want of time. */
+function unfinished(answer: EvalAnswer): EvalAnswer {
+  const error = errorOf({ kind: 'timeout' });
+  if (!('matches' in answer)) return { error };
+  return { matches: answer.matches.map((one) => ('value' in one ? one : { path: one.path, error })) };
 }
 
 const tooLong = `the evaluation took longer than ${playgroundLimits.evaluationMs / 1_000} seconds; make the texts smaller, or mend the expressions that take long`;
@@ -108,6 +140,7 @@ async function inTime(work: Promise<unknown>): Promise<boolean> {
     pause(clock, playgroundLimits.evaluationMs, over.signal).then(() => false),
   ]).finally(() => over.abort());
   if (isDone) return true;
+  isOver = true;
   await sandbox.stop();
   await work.catch(() => {});
   return false;

@@ -19,6 +19,7 @@ export const rewordings: readonly (readonly [RegExp, string])[] = [
   [/\bmap of settings at the top of the file\b/, 'map of settings at the top of the text'],
   [/\bthe file (is empty|has more than)\b/, 'the text $1'],
   [/give --host-namespace (\S+)/, 'set hostward.hostNamespace to $1'],
+  [/\((config\.yaml):(\d+):(\d+)\)/, '(line $2, column $3)'],
   [/split the file/, 'leave something out'],
   [/use hostward eval to try an expression/, 'the page shows what it gives at each place'],
   [/use hostward eval or render --explain to see values/, 'the page shows the values at each place'],

@@ -67,7 +67,9 @@ function fragmentOf(token: string, given: string | undefined): string {
 
 /** The case in a link that somebody shared: the whole address, or only what is behind its #. */
 async function caseIn(link: string): Promise<string> {
-  const given = new URLSearchParams(link.slice(link.indexOf('#') + 1)).get('case') ?? link;
+  // Mail programs and terminals fold a long line.
+  const whole = link.replace(/\s+/g, '');
+  const given = new URLSearchParams(whole.slice(whole.indexOf('#') + 1)).get('case') ?? whole;
   const read = await readLink(given);
   if (read.kind === 'case') return given;
   const hint = "put the link in quotes, so that the shell leaves it whole: hostward playground 'http://…#case=…'";

@@ -104,16 +104,24 @@ export async function renderCase(means: OfflineMeans, given: PlaygroundCase, dra
   draft.roundTrips = roundTripsOf(loaded, { tried, bothWays, failing });
 }
 
-/** Notes about patches that do nothing here, because no object is of their kind. */
+/** Notes about patches that do nothing here, because no object is of their kind, and about objects whose kind has none. */
 function idleNotes({ compiled }: Asked['configuration'], virtual: readonly KubeObject[]): string[] {
-  return [
+  const lists = [
     { kind: 'Endpoints', place: 'sync.toHost.endpoints.patches', set: compiled.set },
     { kind: 'EndpointSlice', place: 'sync.toHost.endpointSlices.patches', set: compiled.slices.set },
-  ]
-    .filter(({ kind, set }) => set.patches.length > 0 && !virtual.some((one) => one.kind === kind))
-    .map(
-      ({ kind, place }) => `the patches in ${place} change objects of kind ${kind}, and no object here is of that kind`,
-    );
+  ].map(({ set, ...list }) => ({
+    ...list,
+    hasPatches: set.patches.length > 0,
+    hasObjects: virtual.some((one) => one.kind === list.kind),
+  }));
+  const isPatched = lists.some(({ hasPatches, hasObjects }) => hasPatches && hasObjects);
+  return lists.flatMap(({ kind, place, hasPatches, hasObjects }) => {
+    if (hasPatches && !hasObjects)
+      return `the patches in ${place} change objects of kind ${kind}, and no object here is of that kind`;
+    return isPatched && hasObjects && !hasPatches
+      ? `no patch here changes objects of kind ${kind}: a list is for one kind, and a vcluster.yaml has one for each`
+      : [];
+  });
 }
 
 /** For `.catch()`: turns a mistake in the objects of the user into a mark at the top of their text. */

@@ -32,6 +32,10 @@ export function App({ token: given, styleNonce, tokenPlace, examples }: AppProps
   const [answer, setAnswer] = useState<RenderAnswer | undefined>(undefined);
   /** The last answer with a result, which stays in sight while a fault is being mended. */
   const [last, setLast] = useState<RenderAnswer | undefined>(undefined);
+  /** What the last answer with a result is about. */
+  const [lastTexts, setLastTexts] = useState<PlaygroundCase | undefined>(undefined);
+  /** Somebody has taken everything out of the edited host object, and wants it so. */
+  const isEmptied = useRef(false);
   const [fault, setFault] = useState('');
   /** The answer is about texts from before the last change, which could not be evaluated. */
   const [isStale, setStale] = useState(false);
@@ -53,9 +57,11 @@ export function App({ token: given, styleNonce, tokenPlace, examples }: AppProps
     return () => removeEventListener('popstate', again);
   }, [load]);
 
-  const take = (next: RenderAnswer) => {
+  const take = (next: RenderAnswer, asked: PlaygroundCase) => {
     setAnswer(next);
-    if (next.forward !== undefined) setLast(next);
+    if (next.forward === undefined) return;
+    setLast(next);
+    setLastTexts(asked);
   };
   const { isBusy } = useRendering(texts, {
     token,
@@ -76,11 +82,20 @@ export function App({ token: given, styleNonce, tokenPlace, examples }: AppProps
   };
   const openTab = (next: Tab) => {
     setTab(next);
-    if (next === 'back' && texts.hostEdited === '') hand.replace('hostEdited', last?.forward?.output ?? '');
+    if (next === 'back') isEmptied.current = false;
   };
+  // The answer may come after the tab was opened.
+  useEffect(() => {
+    const output = last?.forward?.output ?? '';
+    const isEmpty = (texts.hostEdited ?? '') === '' && !isEmptied.current;
+    if (tab === 'back' && isEmpty && output !== '' && lastTexts === texts) hand.replace('hostEdited', output);
+  }, [tab, lastTexts, texts]);
   const editor = (name: TextName, label: string) => html`
     <${Editor} id=${`text-${name}`} label=${label} value=${texts[name] ?? ''} generation=${generation} styleNonce=${styleNonce}
-      marks=${(answer?.marks ?? []).filter(({ text }) => text === name)} onChange=${(text: string) => hand.write(name, text)}
+      marks=${(answer?.marks ?? []).filter(({ text }) => text === name)} onChange=${(text: string) => {
+        if (name === 'hostEdited') isEmptied.current = text === '';
+        hand.write(name, text);
+      }}
       onReady=${(lead: (line: number, column: number) => void) => {
         goTo.current[name] = lead;
       }} />`;

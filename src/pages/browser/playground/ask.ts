@@ -1,5 +1,6 @@
 // Asks the server that the page came from. Out: its answer, or a sentence for the person who waits.
 import { type EvaluationKind, playgroundLimits } from '../../playground-api.ts';
+import { scriptHeader, statusHeader } from '../../script-headers.ts';
 
 export type Asked<T> =
   | { kind: 'answer'; answer: T }
@@ -17,15 +18,16 @@ export async function ask<T>(kind: EvaluationKind, body: object, token: string):
   try {
     response = await fetch(`/api/${kind}`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}`, [scriptHeader]: '1' },
       body: text,
     });
   } catch {
     const sentence = 'Hostward does not answer: it was stopped, or the tunnel to it is closed';
     return { kind: 'fault', sentence, isPassing: true };
   }
-  if (response.status === 401) return { kind: 'noToken' };
-  if (response.ok) return { kind: 'answer', answer: (await response.json()) as T };
+  const status = Number(response.headers.get(statusHeader) ?? response.status);
+  if (status === 401) return { kind: 'noToken' };
+  if (status === 200) return { kind: 'answer', answer: (await response.json()) as T };
   return { kind: 'fault', sentence: await sentenceOf(response), isPassing: response.headers.has('retry-after') };
 }
 

@@ -5,7 +5,7 @@ import { ask } from './ask.ts';
 
 interface Rendering {
   token: string;
-  onAnswer: (answer: RenderAnswer) => void;
+  onAnswer: (answer: RenderAnswer, asked: PlaygroundCase) => void;
   onFault: (sentence: string) => void;
   onNoToken: () => void;
 }
@@ -38,7 +38,7 @@ export function useRendering(
       const answered = await ask<RenderAnswer>('render', asked, now.token);
       if (answered.kind === 'answer') {
         onFault('');
-        onAnswer(answered.answer);
+        onAnswer(answered.answer, asked);
       } else if (answered.kind === 'noToken') onNoToken();
       else {
         onFault(sentence(answered.sentence));

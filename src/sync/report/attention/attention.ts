@@ -125,15 +125,16 @@ function addressItems(status: StatusJson): AttentionItem[] {
   });
 }
 
+const correctFile = 'correct the file; until then the configuration before it is in force';
+
 function configurationItems(status: StatusJson): AttentionItem[] {
   const late = status['newConfigurationNotTakenOver'];
   const invalid = textsIn(status['newConfigurationIsInvalid']);
   const waiting = textsIn(status['settingsWaitForRestart']);
   return [
     ...invalid.map((fault) => {
-      const remedy = 'correct the file; until then the configuration before it is in force';
       return item('configuration', 'ConfigurationInvalid', fault, {
-        remedy,
+        remedy: correctFile,
         command: configuredCommand(status, 'check'),
       });
     }),
@@ -147,14 +148,20 @@ function configurationItems(status: StatusJson): AttentionItem[] {
       : []),
     ...(waiting.length > 0
       ? [
-          item('configuration', 'RestartNeeded', `waiting for a restart: ${waiting.join(', ')}`, {
-            ...(invalid.length === 0
-              ? { remedy: 'end the daemon and start it again when it suits', command: startedAs(status).restart }
-              : {
-                  remedy: 'correct the file first: a daemon cannot start with it',
+          invalid.length === 0
+            ? item('configuration', 'RestartNeeded', `waiting for a restart: ${waiting.join(', ')}`, {
+                remedy: 'end the daemon and start it again when it suits',
+                command: startedAs(status).restart,
+              })
+            : item(
+                'configuration',
+                'RestartNeeded',
+                `waiting for a restart, and none can start: ${waiting.join(', ')}`,
+                {
+                  remedy: correctFile,
                   command: configuredCommand(status, 'check'),
-                }),
-          }),
+                },
+              ),
         ]
       : []),
   ];

@@ -68,7 +68,7 @@ export async function objectDetail(sync: Sync, key: Key): Promise<ObjectDetail |
   const status = statusOf(sync, facts);
   if (status === undefined) return undefined;
   const [virtual, host] = [virtualSide(sync, facts), hostSide(sync, facts)];
-  const step = decide(facts, freshMemory(), world.rules.translation);
+  const step = asDecided(sync, key, decide(facts, freshMemory(), world.rules.translation));
   const diff = diffOf(step, { virtual, host });
   const last = sync.recent.lastWrite({ kind: world.rules.translation.kind.kind, key });
   return {
@@ -80,6 +80,13 @@ export async function objectDetail(sync: Sync, key: Key): Promise<ObjectDetail |
     ...(last && { lastWrite: lastWriteOf(last, sync.options.clock.now()) }),
     patches: patchesOf(sync, facts, tried),
   };
+}
+
+/** A pass that asks the host for a Service has decided with the answer; a page does not ask. */
+function asDecided({ ledger }: Sync, key: Key, step: PlanStep): PlanStep {
+  if (step.kind === 'done' || step.request.verb !== 'get') return step;
+  const outcome = ledger.isDirty(key) ? undefined : ledger.outcomeOf(key);
+  return outcome === undefined || outcome.kind === 'retry' ? step : { kind: 'done', outcome };
 }
 
 /** What is kept of the virtual object; its fields other than metadata are those that cross. */
@@ -112,7 +119,7 @@ function planSentence(step: PlanStep, { isDryRun, standbyBehind, leaderless }: S
   const { request } = step;
   const because = 'reason' in request ? `: ${request.reason}` : '';
   return request.verb === 'get'
-    ? 'the next pass reads the object again'
+    ? `the next pass reads the ${'what' in request ? `${request.what} on the ${request.side}` : 'object'} first`
     : isDryRun
       ? `nothing is sent in a dry run; without it the next pass would send ${request.side} ${request.verb}${because}`
       : `the next pass sends ${request.side} ${request.verb}${because}`;

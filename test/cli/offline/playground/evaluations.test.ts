@@ -104,6 +104,46 @@ describe('Evaluations', () => {
     }
   });
 
+  it('answers expressions that hang as faults, with the bytes of hostward eval, and all others as faults too', async () => {
+    const evaluations = openShared();
+    const hang = '(() => { while (true); })()';
+    for (const request of [
+      { expression: hang, value: 1 },
+      {
+        expression: `value === "b" ? "first" : ${hang}`,
+        path: 'metadata.labels.*',
+        object: { metadata: { labels: { a: 'b', c: 'd' } } },
+      },
+    ]) {
+      const on = scene({ stdin: `${JSON.stringify(request)}\n` });
+      await runCommandLine(on.context, ['eval', '--stdin']);
+      const evaluated = await evaluations.evaluate('eval', JSON.stringify(request));
+      expect(evaluated).toEqual({ kind: 'answer', json: on.out().trimEnd() });
+    }
+    for (const expression of ['"x".repeat(1e9)', '(() => { const f = () => f(); return f() })()'])
+      expect(answerIn(await evaluations.evaluate('eval', JSON.stringify({ expression, value: 1 })))).toHaveProperty(
+        'error',
+      );
+  });
+
+  it('answers a long line of expressions that hang within its time, and a case of them as one that fails', async () => {
+    const evaluations = openShared();
+    const labels = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`k${at}`, 'v']));
+    const expression = '(() => { while (true); })()';
+    const asked = { expression, path: 'metadata.labels.*', object: { metadata: { labels } } };
+    const { matches } = answerIn(await evaluations.evaluate('eval', JSON.stringify(asked))) as { matches: object[] };
+    expect(matches).toHaveLength(20);
+    for (const one of matches) expect(one).toMatchObject({ error: { kind: 'timeout' } });
+    const files = {
+      'config.yaml': render(expression).replace(/.*"config":"(.*?)\\n".*/, '$1'),
+      'virtual.yaml': virtual,
+    };
+    const { problems } = answerIn(await evaluations.evaluate('test', JSON.stringify({ files }))) as {
+      problems: { text: string }[];
+    };
+    expect(problems.length).toBeGreaterThan(0);
+  });
+
   it('writes the expected files of a case as hostward test --update does, and the case then passes there', async () => {
     const evaluations = openShared();
     const config = 'sync: {toHost: {endpoints: {patches: [{path: metadata.labels.app, expression: value.no.way}]}}}';

@@ -14,7 +14,7 @@ const configurations = readdirSync(folder, { recursive: true, encoding: 'utf8' }
 
 /** What needs a shell or a disk. `FILE` is the argument of a command of vCluster. */
 const ofCommandLine =
-  /(?<!\w)--[a-z]|\bhostward (?:eval|render|check|test)\b|\b(?:save|split|give) (?:it|a file|the file)\b|\b(?:this|the) file (?:is|has)\b|into a (?:separate )?file\b|\bstandard input\b/;
+  /(?<!\w)--[a-z]|\bhostward (?:eval|render|check|test)\b|\b(?:save|split|give) (?:it|a file|the file)\b|\b(?:this|the) file (?:is|has)\b|into a (?:separate )?file\b|\bstandard input\b|\bconfig\.yaml:\d/;
 
 const patches = [
   list('"a"').replace('expression:', 'onMissing: create\n  expression:'),

@@ -120,6 +120,32 @@ describe('a patch that matches nothing', () => {
   });
 });
 
+describe('objects of two kinds', () => {
+  const slice = `apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: db-1, namespace: shop, labels: {team: ada, kubernetes.io/service-name: db}}
+addressType: IPv4
+endpoints: [{addresses: [10.0.0.1]}]
+`;
+
+  it('beside a list of patches, which is for one of them, are told which one it leaves', async () => {
+    const { forward } = await render({ config: list('\'"t-" + value\''), virtual: `${slice}---\n${endpoints}` });
+    expect(forward?.notes).toContain(
+      'no patch here changes objects of kind Endpoints: a list is for one kind, and a vcluster.yaml has one for each',
+    );
+    expect((await render({ config: list('\'"t-" + value\'') })).forward?.notes).toEqual([]);
+  });
+
+  it('are told apart on the way back: an object of another kind is a copy of none', async () => {
+    const hostEdited =
+      'apiVersion: v1\nkind: Endpoints\nmetadata: {name: db-1-x-shop-x-my-vcluster, namespace: vcluster-my-vcluster}\n';
+    const { marks } = await render({ config: list('value'), virtual: slice, hostEdited });
+    expect(marks.find(({ text }) => text === 'hostEdited')?.message).toMatch(
+      /^wanted host objects that are copies of the virtual ones, found Endpoints "/,
+    );
+  });
+});
+
 describe('renderCase()', () => {
   it('says which of several objects a patch fails on', async () => {
     const other = endpoints.replace('name: db', 'name: web').replace('team: ada', 'team: eve');
