@@ -107,6 +107,26 @@ describe('a request that fails in a batch', () => {
   );
 });
 
+describe('a harmless request among forty hostile ones that come with it', () => {
+  // Each that hangs or dies takes a process with it: 55 ms until it is known, and 60 for the next process. Nobody knows which is harmless.
+  it.each([
+    ['slow', 1_000],
+    ['die', 3_000],
+    ['hang', 5_000],
+  ])('waits 150 ms with another expression, and with theirs for a slice of each at most: %s', async (kind, mostMs) => {
+    for (const at of [0, 40]) {
+      const { clock, ask, slowest } = await opened();
+      const texts = many(kind, 40);
+      texts.splice(at, 0, 'same');
+      for (const text of texts) ask(text, bad);
+      ask('other', good);
+      await pass(clock, mostMs);
+      expect(slowest(['other'])).toBeLessThan(150);
+      expect(slowest(['same'])).toBeLessThan(mostMs);
+    }
+  });
+});
+
 describe('requests that hang, with alternating causes', () => {
   it('use up a slice for each cause, because two batches at most are on their way', async () => {
     const { clock, ask, slowest } = await opened();
