@@ -48,6 +48,8 @@ if (args.only !== '' && ![...cases.map(({ name }) => name), ...further].some((na
 const limitMb = Number(args.limit ?? shippedLimitMb());
 /** In the gate, for what only keeps a processor busy: a second says what two say. */
 const busySeconds = args.gate ? 1 : Number.POSITIVE_INFINITY;
+/** The same for uploads that never end. Not for answers that nobody reads: they make others wait at their beginning alone, and a p99 needs the rest. */
+const heldSeconds = args.gate ? 2 : Number.POSITIVE_INFINITY;
 const searchMs = Number(args.seconds ?? (args.gate ? 5 : 120)) * 1000;
 /** As a probe of somebody else: often enough for a p99 of each attack. */
 const probeEveryMs = 20;
@@ -57,7 +59,7 @@ const afterMs = 300;
 /** A request of the search is weighed so often; the least counts, because everything else on the machine only adds. */
 const weighings = 3;
 /** What the search has found is sent for so long. */
-const worstSeconds = 3;
+const worstSeconds = args.gate ? 1 : 3;
 const manyRequests = 1_000_000;
 const apiRoot = '/kubernetes/management/apis/';
 const report = new Report('hostile-api', load());
@@ -291,19 +293,8 @@ function probed(agent: Agent | false, port: number, path: string, headers: Recor
 }
 
 function commandOf({ stage, port }: Scene, one: HostileCase): AttackCommand {
-  const {
-    key = 'plain',
-    send,
-    body = null,
-    times,
-    seconds,
-    connections = 1,
-    unfinished,
-    unread,
-    pieces,
-    idle,
-    sessions,
-  } = one;
+  const { key = 'plain', send, body = null, times, seconds, connections = 1, unread, idle, sessions } = one;
+  const [unfinished, pieces] = [held(one.unfinished), held(one.pieces)];
   const keys = key === 'many' || key === 'large' ? stage[key] : key === 'none' ? [] : [stage[key]];
   const self = keys[0]?.name ?? '';
   const to = { port, caPem: stage.caPem };
@@ -323,6 +314,10 @@ function commandOf({ stage, port }: Scene, one: HostileCase): AttackCommand {
     ...{ kind: 'bodies', to, keys: texts, send: filledSend as Send, body: text, connections },
     ...{ times: times ?? manyRequests, seconds: times === undefined ? Math.min(seconds ?? 30, busySeconds) : 30 },
   };
+}
+
+function held<T extends { seconds: number }>(attack: T | undefined): T | undefined {
+  return attack && { ...attack, seconds: Math.min(attack.seconds, heldSeconds) };
 }
 
 function pathOf(path: string, self: string, values: Template | undefined): string {
