@@ -256,6 +256,9 @@ function controllerManagerFlags(at: { folder: string; kubeconfigPath: string; ca
     `--kubeconfig=${at.kubeconfigPath}`,
     '--secure-port=0',
     '--leader-elect=false',
+    // By default it writes 20 times a second, and tests with more objects wait for it.
+    '--kube-api-qps=1000',
+    '--kube-api-burst=2000',
     `--service-account-private-key-file=${join(at.folder, 'sa.key')}`,
     `--cluster-signing-cert-file=${at.ca.certificatePath}`,
     `--cluster-signing-key-file=${at.ca.keyPath}`,
