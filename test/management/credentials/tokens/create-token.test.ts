@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Ask, type Bench, movedClock, openBench, people } from '../../server/bench.ts';
+import { type Ask, type Bench, keysPath, movedClock, openBench, people } from '../../server/bench.ts';
 
 const tokensPath = '/kubernetes/management/apis/management.platform/v1/directclusterendpointtokens';
 const issuer = 'https://localhost:8443';
@@ -120,6 +120,21 @@ describe('creating a direct token', () => {
     expect(filled.headers['warning']).toMatch(/spec\.ttl: set to \d+, because the access key expires then/);
     const longer = await create({ spec: { ttl: 3600 } }, { key });
     expect([longer.code, longer.body['message']]).toEqual([422, expect.stringMatching(/at most 5\d\d|at most 600/)]);
+  });
+
+  it('ends no later than the key that made its key, which may have got a nearer end since', async () => {
+    const scope = { clusters: [{ cluster: 'c1' }] };
+    const rules = [
+      { verbs: ['create'], resources: [{ group: 'management.platform', resources: ['ownedaccesskeys'] }] },
+    ];
+    const maker = await bench.keyFor('maker', { user: 'alice', ttl: 6000, scope: { ...scope, rules } });
+    const spec = { scope, ttl: 5000 };
+    const made = await bench.ask('POST', keysPath, { key: maker, body: { metadata: { name: 'made' }, spec } });
+    expect(made.code).toBe(201);
+    const patched = { body: { spec: { ttl: 300 } }, type: 'application/merge-patch+json' };
+    expect(await bench.ask('PATCH', `${keysPath}/maker`, patched)).toMatchObject({ code: 200 });
+    const filled = await create(empty, { key: String(made.body['spec']?.['key']) });
+    expect(filled.body['spec']?.['ttl']).toBeLessThanOrEqual(300);
   });
 
   it('checks everything in a dry run, and answers without a token', async () => {
