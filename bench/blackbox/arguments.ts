@@ -1,4 +1,6 @@
 // What the black box is told, read and checked.
+import { statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 
 export const usage = `npm run bench:blackbox -- --virtual-kubeconfig F --host-kubeconfig F --vcluster-name N --host-namespace N
@@ -12,7 +14,7 @@ export const usage = `npm run bench:blackbox -- --virtual-kubeconfig F --host-ku
   --wait S               how long the first copy may take (30)
   --out FILE             also writes the result there
   --no-keep              leaves no result in bench/results, from which npm run bench:page makes its page
-  -o json|text           what is printed (text)
+  -o json|text           what is printed (text); npm run --silent keeps npm's own lines out of it
 
 Loads a syncer that runs between two API servers, whoever made it, and measures from outside. It works in virtual namespaces of its own,
 hostward-bench-…, and removes them at its end, also after Ctrl-C. On the host it only reads.
@@ -54,14 +56,19 @@ export function readArguments(words: readonly string[]): Wanted {
     if (!wanted.includes(value as T)) throw new UsageFault(`--${name} is ${wanted.join(' or ')}, found "${value}"`);
     return value as T;
   };
+  const rates = values.rate.split(',').map((rate) => number('rate', rate, { least: 0.1, most: 100_000 }));
+  const seconds = number('seconds', values.seconds, { least: 0.5, most: 86_400 });
+  const idle = values.burst ? undefined : rates.find((rate) => Math.round(rate * seconds) < 1);
+  if (idle !== undefined) throw new UsageFault(`--rate ${idle} makes no change within --seconds ${seconds}`);
+  if (values.out !== undefined) mustBeWritable(values.out);
   return {
     virtualKubeconfig: needed('virtual-kubeconfig'),
     hostKubeconfig: needed('host-kubeconfig'),
     vclusterName: needed('vcluster-name'),
     hostNamespace: needed('host-namespace'),
     objects: number('objects', values.objects, { least: 1, most: 1_000_000, isWhole: true }),
-    rates: values.rate.split(',').map((rate) => number('rate', rate, { least: 0.1, most: 100_000 })),
-    seconds: number('seconds', values.seconds, { least: 0.5, most: 86_400 }),
+    rates,
+    seconds,
     isBurst: values.burst,
     kind: oneOf('kind', ['endpoints', 'endpointslices'] as const),
     addresses: number('addresses', values.addresses, { least: 3, most: 1000, isWhole: true }),
@@ -110,4 +117,12 @@ function number(
   const isRight = text.trim() !== '' && value >= least && value <= most && (!isWhole || Number.isInteger(value));
   if (isRight) return value;
   throw new UsageFault(`--${name} is a ${isWhole ? 'whole ' : ''}number from ${least} to ${most}, found "${text}"`);
+}
+
+/** Before a measurement of minutes, whose result would have no place. */
+function mustBeWritable(out: string): void {
+  const path = resolve(out);
+  const kindOf = (place: string) => statSync(place, { throwIfNoEntry: false });
+  if (kindOf(path)?.isDirectory() === true) throw new UsageFault(`--out "${out}" is a folder: name a file in it`);
+  if (kindOf(dirname(path))?.isDirectory() !== true) throw new UsageFault(`--out "${out}": there is no such folder`);
 }

@@ -24,7 +24,7 @@ interface Options {
 const pollMs = 20;
 const tellEveryMs = 2_000;
 const sampleMs = 1_000;
-/** A syncer takes its copies away some seconds after the objects; more is left behind. */
+/** A syncer takes its copies away some seconds after the objects, a slow one for minutes: what stays when none goes any more is left behind. */
 const goneWithinMs = 10_000;
 
 export class BlackBox {
@@ -115,7 +115,10 @@ export class BlackBox {
 
   async #lookAtHost(): Promise<void> {
     const { hostNamespace, kind } = this.#wanted;
-    const answer = await this.#host.send({ method: 'GET', path: `/api/v1/namespaces/${hostNamespace}` });
+    const answer = await this.#host.send({
+      method: 'GET',
+      path: `/api/v1/namespaces/${encodeURIComponent(hostNamespace)}`,
+    });
     if (answer.status === 404) throw new EnvironmentFault(`the host has no namespace "${hostNamespace}"`);
     if (answer.status === 401) throw new EnvironmentFault(this.#host.sentence(answer, 'read namespaces'));
     const path = this.#load.pathIn(hostNamespace);
@@ -282,13 +285,7 @@ export class BlackBox {
 
   /** What the virtual API server holds now is what the host must show. */
   async #compare(): Promise<{ missing: number; wrong: number; extra: number }> {
-    const { hostNamespace, kind } = this.#wanted;
-    const host = await this.#host.list(this.#load.pathIn(hostNamespace), `list ${kind}`);
-    const copies = new Map<number, KubeObject[]>();
-    for (const object of host.items) {
-      const mark = this.#load.markOf(object);
-      if (mark !== undefined) copies.set(mark.index, [...(copies.get(mark.index) ?? []), object]);
-    }
+    const copies = Map.groupBy(await this.#hostCopies(), (object) => this.#load.markOf(object)?.index as number);
     const found = { missing: 0, wrong: 0, extra: 0 };
     for (const object of await this.#side.objects()) {
       const mark = this.#load.markOf(object);
@@ -303,17 +300,27 @@ export class BlackBox {
     return found;
   }
 
+  async #hostCopies(): Promise<KubeObject[]> {
+    const { hostNamespace, kind } = this.#wanted;
+    const { items } = await this.#host.list(this.#load.pathIn(hostNamespace), `list ${kind}`);
+    return items.filter((object) => this.#load.markOf(object) !== undefined);
+  }
+
   async #clear(): Promise<number> {
     this.#progress('removes its namespaces');
     const stays = await this.cleanUp();
     for (const sentence of stays) this.#progress(sentence);
     this.#side.namespaces.clear();
+    let [shown, lastMs] = [this.#copies.shownCount, performance.now()];
     await this.#wait(
-      goneWithinMs,
-      () => this.#copies.shownCount === 0,
-      () => `${this.#copies.shownCount} copies are still on the host`,
+      Number.POSITIVE_INFINITY,
+      () => {
+        if (this.#copies.shownCount < shown) [shown, lastMs] = [this.#copies.shownCount, performance.now()];
+        return shown === 0 || performance.now() - lastMs > goneWithinMs;
+      },
+      () => `${shown} copies are still on the host`,
     );
-    return this.#copies.shownCount;
+    return shown === 0 ? 0 : (await this.#hostCopies()).length;
   }
 
   #sample(startMs: number): void {

@@ -30,7 +30,8 @@ async function command(words: readonly string[]): Promise<number> {
     say('ends, and removes its namespaces first');
     ending.abort(new Interrupted());
   };
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, interrupt);
+  // A terminal that is closed must not leave namespaces either.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, interrupt);
   try {
     const virtual = await Cluster.open('virtual', wanted.virtualKubeconfig);
     clusters.push(virtual);
@@ -57,9 +58,13 @@ function print(result: Result, { output, out, isKept }: Wanted): void {
   const json = `${JSON.stringify(result, undefined, 2)}\n`;
   process.stdout.write(output === 'json' ? json : `${asText(result)}\n`);
   const folder = fileURLToPath(new URL('../results', import.meta.url));
-  if (isKept) mkdirSync(folder, { recursive: true });
-  if (isKept) writeFileSync(`${folder}/blackbox-${result.date.replace(/[:.]/g, '-')}.json`, json);
-  if (out !== undefined) writeFileSync(out, json);
+  try {
+    if (isKept) mkdirSync(folder, { recursive: true });
+    if (isKept) writeFileSync(`${folder}/blackbox-${result.date.replace(/[:.]/g, '-')}.json`, json);
+    if (out !== undefined) writeFileSync(out, json);
+  } catch (error) {
+    throw new EnvironmentFault(`the result is printed, and cannot be kept: ${(error as Error).message}`);
+  }
 }
 
 try {

@@ -70,17 +70,23 @@ export class VirtualSide {
   /** Says what could not be taken away. */
   async clear(): Promise<string[]> {
     const left: string[] = [];
+    const ending: string[] = [];
     for (const namespace of this.namespaces) {
       // By hand, because a cluster without a namespace controller keeps what is in a deleted namespace.
       for (const path of [this.#load.pathIn(namespace), `/api/v1/namespaces/${namespace}/services`])
         await this.#deleteAll(path).catch(() => undefined);
-      const path = `/api/v1/namespaces/${namespace}`;
+      const path = pathOf(namespace);
       const answer = await this.#cluster.send({ method: 'DELETE', path }).catch((error: Error) => error);
       if (answer instanceof Error) left.push(`${namespace} stays: ${answer.message}`);
       else if (answer.status >= 300 && answer.status !== 404 && answer.status !== 409)
         left.push(`${namespace} stays: ${this.#cluster.sentence(answer, 'delete namespaces')}`);
-      else if (!(await this.#isGone(path))) left.push(`${namespace} is being deleted`);
+      else ending.push(namespace);
     }
+    // All of them end at the same time.
+    const untilMs = performance.now() + goneWithinMs;
+    const slow: string[] = [];
+    for (const namespace of ending) if (!(await this.#isGone(namespace, untilMs))) slow.push(namespace);
+    if (slow.length > 0) left.push(`still being deleted: ${slow.join(', ')}`);
     return left;
   }
 
@@ -93,19 +99,22 @@ export class VirtualSide {
     );
   }
 
-  async #isGone(path: string): Promise<boolean> {
-    const untilMs = performance.now() + goneWithinMs;
-    while (performance.now() < untilMs) {
-      const answer = await this.#cluster.send({ method: 'GET', path }).catch(() => undefined);
+  async #isGone(namespace: string, untilMs: number): Promise<boolean> {
+    for (;;) {
+      const answer = await this.#cluster.send({ method: 'GET', path: pathOf(namespace) }).catch(() => undefined);
       if (answer?.status === 404) return true;
+      if (performance.now() >= untilMs) return false;
       await new Promise((resolve) => setTimeout(resolve, pollMs));
     }
-    return false;
   }
 
   async #make(path: string, body: object, todo: string): Promise<void> {
     await this.#cluster.expect({ method: 'POST', path, body }, { status: [201], todo });
   }
+}
+
+function pathOf(namespace: string): string {
+  return `/api/v1/namespaces/${namespace}`;
 }
 
 async function inParallel<T>(

@@ -62,6 +62,9 @@ describe('readArguments()', () => {
     [[...needed, '--rate', '5,'], '--rate is a number from 0.1 to 100000, found ""'],
     [[...needed, '--kind', 'pods'], '--kind is endpoints or endpointslices, found "pods"'],
     [[...needed, '-o', 'xml'], '--output is json or text, found "xml"'],
+    [[...needed, '--rate', '50,0.1', '--seconds', '2'], '--rate 0.1 makes no change within --seconds 2'],
+    [[...needed, '--out', 'bench'], '--out "bench" is a folder: name a file in it'],
+    [[...needed, '--out', 'no-such/result.json'], '--out "no-such/result.json": there is no such folder'],
   ])('refuses %j', (words, sentence) => {
     expect(() => readArguments(words)).toThrow(new UsageFault(sentence));
   });
