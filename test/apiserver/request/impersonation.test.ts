@@ -120,6 +120,12 @@ const cases: Case[] = [
     as: ['a', 'b', 'c', 'd', 'system:authenticated'],
   },
   {
+    name: 'many groups by their names where there is no right to all of them',
+    rules: [...on('user-info', 'list'), constrained('user-info', 'users'), constrained('user-info', 'groups', 'a')],
+    wanted: { name: 'jane', groups: ['a', 'b', 'c', 'd'] },
+    as: 'groups.authentication.k8s.io "b" is forbidden',
+  },
+  {
     name: 'three groups by their names only',
     rules: [
       ...on('user-info', 'list'),

@@ -244,6 +244,7 @@ describe('a request to a cluster behind the server', () => {
       '/\\evil.example',
       'x',
       'https://a:b@evil.example',
+      behind.url.replace('://', '://a:b@'),
       'javascript:1',
     ])
       expect(await answer(foreign)).toMatchObject({ code: 502, body: { kind: 'Status' } });
@@ -252,7 +253,7 @@ describe('a request to a cluster behind the server', () => {
       headers: { location: `${instance}/api/v1/x?y=1` },
     });
     expect(await answer(`${behind.url}/z`)).toMatchObject({ code: 302, headers: { location: `${instance}/z` } });
-    expect(behind.seen).toHaveLength(8);
+    expect(behind.seen).toHaveLength(9);
   });
 
   it.each([

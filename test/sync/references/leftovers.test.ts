@@ -1,6 +1,12 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import type { Writer } from '../../../src/cluster/write/writer.ts';
+import { silentLog } from '../../../src/log.ts';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { projectCopy } from '../../../src/sync/kinds/content/content-kind.ts';
+import { Leftovers } from '../../../src/sync/loop/content/leftovers.ts';
+import { createPlacement } from '../../../src/sync/plan/placement.ts';
+import { settle, VirtualClock } from '../../virtual-clock.ts';
 import { entry } from '../patch/fake-patch.ts';
 import { hostSecret, type ReferenceOptions, ReferenceWorld, secret, toConfigMap } from './fake-references.ts';
 
@@ -172,6 +178,53 @@ describe('copies whose reference patch was removed while the daemon was down', (
     world.isLeader = true;
     await world.change(() => world.sync.enqueueAll());
     expect(world.exported('db')).toBeUndefined();
+  });
+
+  it('stay when another replica begins to write while they are looked for, and go when this one writes again', async () => {
+    await start({}, exports);
+    const search = () => {
+      world.isLeader = false;
+      return undefined as never;
+    };
+    await restartWith({ references: [], search });
+    expect(world.exported('db')).toBeDefined();
+    delete world.given.search;
+    world.isLeader = true;
+    await world.clock.advance(60_000);
+    await world.quiet();
+    expect(world.exported('db')).toBeUndefined();
+  });
+
+  it.each([
+    ['go', false, [nameOf('db')]],
+    ['stay when a patch names their kind again while they are looked for', true, []],
+  ])('%s', async (_, isNamedSince, wanted) => {
+    await start({}, () => {});
+    let isNamed = false;
+    const removed: string[] = [];
+    const object = copyNamed('db', nameOf('db'));
+    Object.assign(object.metadata, { uid: 'u', resourceVersion: '1' });
+    const leftovers = new Leftovers({
+      findCopies: async ({ kind }) => {
+        isNamed = isNamedSince;
+        return { kind: 'found', objects: kind === 'Secret' ? [projectCopy(object, 'vc') as never] : [] };
+      },
+      findImports: async () => ({ kind: 'found', objects: [] }),
+      virtualWriter: {} as Writer,
+      hostWriter: {
+        remove: async (_ref: unknown, { name }: { name: string }) => {
+          removed.push(name);
+          return { kind: 'notFound', message: '' };
+        },
+      } as unknown as Writer,
+      placement: () => createPlacement({ virtualCluster: 'vc', hostNamespace: 'vcluster-vc' }),
+      ...{ mayWrite: () => true, isDryRun: false, isNamed: () => isNamed, isMentioned: () => false },
+      ...{ clock: new VirtualClock(), log: silentLog, series: {} as never },
+    });
+    leftovers.begin();
+    await settle();
+    expect(removed).toEqual(wanted);
+    await leftovers.stop();
   });
 
   it('are recognised by their instance in mapped namespaces', async () => {
