@@ -102,6 +102,12 @@ export class Referrers {
     });
   }
 
+  /** What cannot be read of the kinds of what is there: it may be what was true before. */
+  unread(key: Key): Unread[] {
+    const named = this.#registry.referencesOf({ kind: this.#kind, key }).filter((one) => one.standing !== 'unresolved');
+    return [...new Set(named.map(({ kind }) => kind))].flatMap((kind) => this.#unreadOf(kind));
+  }
+
   #found(reference: Reference): ContentStanding {
     const { standing, why } = this.#nothingBehind(reference);
     return { standing, message: why };

@@ -86,7 +86,7 @@ export function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
   const claimants = facts.place === undefined ? [] : world.claims.claimants(facts.place);
   const { verdict } = facts;
   const beside = publishedBesideOf(sync, key);
-  const unread = unreadOf(sync).map(unreadSentence);
+  const unread = [...new Set([...unreadOf(sync), ...(sync.referrers?.unread(key) ?? [])].map(unreadSentence))];
   const failed = backflowFailuresIn(ledger.backflowFailures.get(key)).map(({ map, key: one, failure }) => ({
     map,
     key: one,

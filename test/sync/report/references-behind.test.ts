@@ -157,6 +157,12 @@ describe('a reference to what may not be read', () => {
       expect(textOf(page)).toMatch(/hostward doctor .*--rights virtual \| kubectl auth reconcile -f -/);
     }
     expect(await pageOf('default/seen')).toContain('This may be what was true before: the virtual cluster does not');
+    // Who refers to it may be as wrong about it.
+    expect(objectStatus(world.sync, 'default/web')?.unread).toEqual([
+      'the virtual cluster does not allow "list" on secrets',
+    ]);
+    expect(await pageOf('default/web')).toContain('This may be what was true before: the virtual cluster does not');
+    expect(objectStatus(world.sync, 'default/other')?.unread).toBeUndefined();
     expect(await pageOf('default/nowhere')).toContain('it is not known whether there is one: the virtual cluster');
     expect((await facts.page({ state: 'inSync/ReferenceUnread', limit: 9 })).matching).toBe(1);
     expect(told()).toMatchObject({
