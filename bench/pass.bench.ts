@@ -67,7 +67,6 @@ const open = <T extends { namespace: string; name: string; uid: string; resource
     connection: server.connection,
     ref,
     project,
-    payloadFields: endpointsKind.payloadFields,
     ...(namespace && { namespace }),
     ...shared,
   });

@@ -90,7 +90,6 @@ async function open(proofIntervalMs: number): Promise<{ window: Window<Item>; cl
     connection,
     ref: endpointsResource,
     project: projectHostEndpoints,
-    payloadFields: ['subsets'],
     clock: systemClock,
     random: () => 0,
     log: silentLog,

@@ -84,7 +84,7 @@ class Bench {
       { connection }: TextServer,
       ref: ResourceRef,
       project: (object: KubeObject) => T,
-    ) => openWindow<T>({ connection, ref, project, payloadFields: kind.payloadFields, ...shared });
+    ) => openWindow<T>({ connection, ref, project, ...shared });
     const given: SyncOptions = {
       ...shared,
       queue: new WorkQueue(systemClock),

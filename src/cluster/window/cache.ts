@@ -1,16 +1,8 @@
 // The contents of a window: one packed item per key. An older version never replaces a newer one, so the result of an own
 // write stays until the watch has caught up.
 import { type Key, type KubeObject, keyOf } from '../../object/meta/object.ts';
-import {
-  hasHead,
-  isSameContent,
-  markOf,
-  type PackedItem,
-  type PayloadFields,
-  packItem,
-  unpackItem,
-  versionOf,
-} from './packed-item.ts';
+import { hasHead, isSameContent, markOf, type PackedItem, packItem, unpackItem, versionOf } from './packed-item.ts';
+import { Outlines } from './text/outline.ts';
 import { compareVersions } from './text/resource-version.ts';
 import type { Item } from './window.ts';
 
@@ -39,7 +31,7 @@ export type Effect = 'set' | 'removed' | 'none';
 
 export class Cache<T extends Item> {
   #project: (object: KubeObject) => T | undefined;
-  readonly #payloadFields: PayloadFields;
+  readonly #outlines = new Outlines();
   #entries = new Map<Key, PackedItem>();
   /** Key → the resource version that an own delete removed. */
   #tombstones = new Map<Key, Tombstone>();
@@ -52,9 +44,8 @@ export class Cache<T extends Item> {
   /** Hears every removal, because a list that began earlier still has the object. */
   removed: (key: Key) => void = () => {};
 
-  constructor(project: (object: KubeObject) => T | undefined, payloadFields: PayloadFields = []) {
+  constructor(project: (object: KubeObject) => T | undefined) {
     this.#project = project;
-    this.#payloadFields = payloadFields;
   }
 
   get size(): number {
@@ -107,7 +98,7 @@ export class Cache<T extends Item> {
     }
     const item = this.#project(object);
     if (item === undefined) return this.#entries.delete(key) ? 'removed' : 'none';
-    const packed = packItem(item, this.#payloadFields, known);
+    const packed = packItem(item, this.#outlines, known);
     this.#entries.set(key, packed);
     this.#keepFresh(key, packed, item);
     return known !== undefined && isSameContent(known, packed) ? 'none' : 'set';
@@ -165,7 +156,7 @@ export class Cache<T extends Item> {
   /** Begins to collect a complete list while the current contents stay visible. */
   gather(): Gathering<T> {
     this.#touched = new Set();
-    return new Gathering(this.#project, this.#payloadFields, this.#entries);
+    return new Gathering(this.#project, this.#outlines, this.#entries);
   }
 
   giveUpGathering(): void {
@@ -240,16 +231,12 @@ export class Gathering<T extends Item> {
   readonly entries = new Map<Key, PackedItem>();
   rv = '';
   readonly #project: (object: KubeObject) => T | undefined;
-  readonly #payloadFields: PayloadFields;
+  readonly #outlines: Outlines;
   readonly #known: ReadonlyMap<Key, PackedItem>;
 
-  constructor(
-    project: (object: KubeObject) => T | undefined,
-    payloadFields: PayloadFields,
-    known: ReadonlyMap<Key, PackedItem>,
-  ) {
+  constructor(project: (object: KubeObject) => T | undefined, outlines: Outlines, known: ReadonlyMap<Key, PackedItem>) {
     this.#project = project;
-    this.#payloadFields = payloadFields;
+    this.#outlines = outlines;
     this.#known = known;
   }
 
@@ -257,7 +244,7 @@ export class Gathering<T extends Item> {
     const item = this.#project(object);
     if (item === undefined) return;
     const key = keyOf(item.namespace, item.name);
-    this.entries.set(key, packItem(item, this.#payloadFields, this.#known.get(key)));
+    this.entries.set(key, packItem(item, this.#outlines, this.#known.get(key)));
   }
 }
 

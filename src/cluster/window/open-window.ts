@@ -23,8 +23,6 @@ export interface WindowOptions<T extends Item> {
   fieldSelector?: string;
   /** Returns the item to keep of an object, a new value at each call; undefined hides the object. */
   project(object: KubeObject): T | undefined;
-  /** Fields of an item that are not metadata. Most changes touch only these fields. */
-  payloadFields?: readonly string[];
   clock: Clock;
   random: () => number;
   log: Log;
@@ -79,7 +77,7 @@ class ReflectedWindow<T extends Item> implements Window<T> {
       options.name ?? `${connection.name} ${ref.resource}${namespace === undefined ? '' : ` in ${namespace}`}`;
     this.#log = options.log.child({ window: this.#name });
     this.#metrics = windowMetrics(options.metrics, { cluster: connection.name, resource: ref.resource });
-    this.#cache = new Cache((object) => options.project(object), options.payloadFields);
+    this.#cache = new Cache((object) => options.project(object));
     this.#isWatched = selectedBy(options);
     this.#reflector = new Reflector({
       connection,

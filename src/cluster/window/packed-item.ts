@@ -1,81 +1,89 @@
-// Stores an item as two texts, because ten thousand parsed objects need three times the memory of their texts. The first text
-// is the metadata: it seldom changes, and an unchanged text is kept. The second text is the version and the payload. Neither
-// text holds the key, because the cache already stores the item under its key. Pure.
+// Stores an item as text, because ten thousand parsed objects need three times the memory of their texts. The text lacks the key,
+// because the cache already stores the item under its key. An item keeps the values of its text; the outline around them, and the values
+// that many items have, are shared. Pure.
 import { type Key, splitKey } from '../../object/meta/object.ts';
+import { cutText, gap, joinText, joinValues, type Outline, type Outlines } from './text/outline.ts';
 import type { Item } from './window.ts';
 
 export interface PackedItem {
-  /** `["<mark>",{…}]`: the item without its key, its version and its payload. */
-  metadata: string;
-  /** `["<resource version>",{…}]`. */
-  payload: string;
+  /** Of `["<resource version>","<mark>","<uid>",{…}]`. */
+  values: string;
+  outline: Outline;
   /** The start of the last list whose head of this object was equal, in whole monotonic milliseconds. */
   provenMs: number | undefined;
 }
 
-/** The fields of the payload; all other fields are metadata. */
-export type PayloadFields = readonly string[];
+/** The version, the mark and the uid are read without the outline. */
+const wholeValues = 3;
 
-/** `known` is the packed item before the change: an equal metadata text is shared, not stored twice. */
-export function packItem(item: Item, fields: PayloadFields, known: PackedItem | undefined): PackedItem {
-  const { namespace, name, resourceVersion, mark } = item;
-  const members = item as unknown as Record<string, unknown>;
-  const payload: Record<string, unknown> = {};
+/** `known` is the packed item before the change: an equal text is shared, not stored twice. */
+export function packItem(item: Item, outlines: Outlines, known: PackedItem | undefined): PackedItem {
+  const { namespace, name, uid, resourceVersion, mark } = item;
   // A deleted member would turn the item into a slow hash table, so the members are set to undefined.
-  members['namespace'] = undefined;
-  members['name'] = undefined;
-  members['resourceVersion'] = undefined;
+  Object.assign(item, unnamed);
   if (mark !== undefined) item.mark = undefined;
-  for (const field of fields) {
-    if (members[field] === undefined) continue;
-    payload[field] = members[field];
-    members[field] = undefined;
-  }
-  const text = JSON.stringify([mark ?? '', item]);
+  const cut = cutText(JSON.stringify([resourceVersion, mark ?? '', uid, item]));
   item.namespace = namespace;
   item.name = name;
+  item.uid = uid;
   item.resourceVersion = resourceVersion;
   if (mark !== undefined) item.mark = mark;
-  for (const field in payload) members[field] = payload[field];
-  return {
-    metadata: known?.metadata === text ? known.metadata : text,
-    payload: JSON.stringify([resourceVersion, payload]),
-    provenMs: undefined,
-  };
+  const outline = outlines.shared(cut);
+  const values = joinValues(cut.values, outline, wholeValues);
+  return { values: known?.values === values ? known.values : values, outline, provenMs: undefined };
 }
 
+const unnamed = { namespace: undefined, name: undefined, uid: undefined, resourceVersion: undefined };
+
 export function unpackItem<T extends Item>(key: Key, packed: PackedItem): T {
-  const [mark, item] = JSON.parse(packed.metadata) as [string, T];
-  const [resourceVersion, payload] = JSON.parse(packed.payload) as [string, Partial<T>];
+  const [resourceVersion, mark, uid, item] = JSON.parse(textOf(packed)) as [string, string, string, T];
   const { namespace, name } = splitKey(key);
-  Object.assign(item, payload);
   item.namespace = namespace;
   item.name = name;
+  item.uid = uid;
   item.resourceVersion = resourceVersion;
   if (mark !== '') item.mark = mark;
   return item;
 }
 
-export function versionOf({ payload }: PackedItem): string {
-  return payload.slice(2, payload.indexOf('"', 2));
+/** A version needs no escapes. */
+export function versionOf({ values }: PackedItem): string {
+  return values.slice(1, values.indexOf('"', 1));
 }
 
-export function markOf({ metadata }: PackedItem): string {
-  // Our own marks need no escapes, but a mark made from a tenant's text may have them.
-  const to = metadata.indexOf('"', 2);
-  const isPlain = metadata.startsWith('",{', to) && !metadata.slice(2, to).includes('\\');
-  return isPlain ? metadata.slice(2, to) : (JSON.parse(metadata) as [string, string])[0];
+export function markOf({ values }: PackedItem): string {
+  return textAt(values, values.indexOf(gap) + 1);
+}
+
+function uidOf({ values }: PackedItem): string {
+  return textAt(values, values.indexOf(gap, values.indexOf(gap) + 1) + 1);
+}
+
+/** Our own marks need no escapes, but a mark made from a tenant's text may have them. */
+function textAt(values: string, start: number): string {
+  const end = values.indexOf(gap, start);
+  const value = values.slice(start, end < 0 ? undefined : end);
+  return value.includes('\\') ? (JSON.parse(value) as string) : value.slice(1, -1);
 }
 
 /** Whether the item is the version of the object that a list names. */
 export function hasHead(packed: PackedItem, head: { uid: string; resourceVersion: string }): boolean {
-  return versionOf(packed) === head.resourceVersion && packed.metadata.includes(`"uid":${JSON.stringify(head.uid)}`);
+  return versionOf(packed) === head.resourceVersion && uidOf(packed) === head.uid;
 }
 
 /** Whether two packed items are equal apart from their versions. */
 export function isSameContent(a: PackedItem, b: PackedItem): boolean {
-  if (a.metadata !== b.metadata) return false;
-  const fromA = a.payload.indexOf('"', 2);
-  const fromB = b.payload.indexOf('"', 2);
-  return a.payload.length - fromA === b.payload.length - fromB && a.payload.slice(fromA) === b.payload.slice(fromB);
+  if (a.outline.text !== b.outline.text) return false;
+  // An outline that was forgotten in between has another sample.
+  if (a.outline !== b.outline) return afterVersion(textOf(a)) === afterVersion(textOf(b));
+  return afterVersion(a.values) === afterVersion(b.values);
+}
+
+function textOf({ outline, values }: PackedItem): string {
+  return joinText(outline, values);
+}
+
+/** A version needs no escapes, and the text before it is a bracket and a quote at most. */
+function afterVersion(text: string): string {
+  return text.slice(text.indexOf('"', 2));
 }

@@ -29,7 +29,6 @@ export interface ContentScope {
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;
-  payloadFields?: readonly string[];
   showsNamespace?: (namespace: string) => boolean;
 }
 

@@ -106,9 +106,8 @@ export class DaemonWindows {
 
   /** Both clusters must have been reached. */
   openSync(kind: SyncedKind, { hostNamespace, virtualClusterName, setOwner }: WindowSettings): Windows {
-    const { payloadFields } = kind;
     const openHost = (scope: ContentScope, isKept?: (object: KubeObject) => boolean): Window<HostItem> =>
-      this.#open('host', kind.resource, { ...scope, payloadFields }, (object) =>
+      this.#open('host', kind.resource, scope, (object) =>
         isKept === undefined || isKept(object) ? kind.projectHost(object) : undefined,
       );
     // Copies that an earlier mapping left behind must go, so the window shows them even where nothing is mapped now.
@@ -127,7 +126,7 @@ export class DaemonWindows {
     };
     this.#shared = shared;
     const { virtualSelector: labelSelector } = kind;
-    const virtualScope = { payloadFields, ...(labelSelector !== undefined && { labelSelector }) };
+    const virtualScope = labelSelector === undefined ? {} : { labelSelector };
     return {
       ...shared,
       virtual: this.#open<VirtualItem>('virtual', kind.resource, virtualScope, (object) => kind.projectVirtual(object)),
