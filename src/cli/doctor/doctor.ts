@@ -9,6 +9,7 @@ import { hostChecks, virtualChecks } from './checks/clusters.ts';
 import { configurationChecks } from './checks/configuration.ts';
 import { daemonChecks } from './checks/daemon.ts';
 import { mirrorChecks, namespaceChecks, placeChecks } from './checks/host.ts';
+import { installerChecks } from './checks/installer.ts';
 import { managementChecks } from './checks/management.ts';
 import { recordChecks } from './checks/records.ts';
 import { replicaChecks } from './checks/replicas.ts';
@@ -50,6 +51,7 @@ async function printLackedRights(context: Context, options: Options, signal: Abo
       ...hostChecks,
       ...namespaceChecks,
       ...rightsChecks,
+      ...installerChecks,
     ]);
     const { user, rights } = patient.lacked.get(side) ?? { user: undefined, rights: [] };
     if (rights.length === 0) {
@@ -138,6 +140,7 @@ export const allChecks: readonly Check[] = [
   ...hostChecks,
   ...placeChecks,
   ...rightsChecks,
+  ...installerChecks,
   ...mirrorChecks,
   ...vclusterChecks,
   ...replicaChecks,

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { allChecks } from '../../../src/cli/doctor/doctor.ts';
+import { chartKinds, mappedKinds, monitoringKinds } from '../../../src/cli/doctor/patient/chart-rights.ts';
 import { codes, entryOf, pageOf } from '../../../src/cli/doctor/patient/codes.ts';
 import { type ResourceRule, recordRules, shippedRules } from '../../../src/cli/doctor/patient/shipped-rules.ts';
 
@@ -77,5 +78,18 @@ describe('the rights that doctor takes for shipped', () => {
     ];
     const own = rules.map(([text]) => (parse(text.replace(/^ {2}/gm, '')) as ResourceRule[])[0] as ResourceRule);
     expect(rights(own)).toEqual(rights(recordRules));
+  });
+});
+
+describe('the objects that doctor --pre wants to be made', () => {
+  it('are those of the templates of the sync', () => {
+    const made = ['sync.yaml', 'sync-rights.yaml', 'monitoring.yaml'].flatMap((file) => {
+      const template = read(`config/chart/templates/${file}`);
+      return [...template.matchAll(/^apiVersion: (?:(.+)\/)?v1\nkind: (.+)$/gm)].map(
+        ([, group = '', kind = '']) => `${group} ${kind.toLowerCase()}s`,
+      );
+    });
+    const counted = [...chartKinds, ...mappedKinds, ...monitoringKinds].map((one) => one.join(' '));
+    expect([...new Set(made)].sort()).toEqual(counted.sort());
   });
 });

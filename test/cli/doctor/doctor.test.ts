@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { openBench } from '../../management/server/bench.ts';
-import { hostNamespace, Stage, soundConfiguration } from './stage.ts';
+import { account, hostNamespace, Stage, soundConfiguration } from './stage.ts';
 
 const stage = new Stage();
 beforeAll(() => stage.start());
@@ -100,6 +100,14 @@ describe('hostward doctor', () => {
       roleRef: { kind: 'Role', name: 'hostward-vc-rights' },
       subjects: [{ kind: 'ServiceAccount', name: 'hostward', namespace: hostNamespace }],
     });
+  });
+
+  it('--pre counts without a configuration what the chart makes and grants by default', async () => {
+    const { of } = await stage.findings(['--pre'], { drop: ['--config'] });
+    expect(of('HW-508')).toMatchObject({ verdict: 'fault', says: `${account} lacks 17 rights of 36` });
+    expect(of('HW-508')?.details).toEqual(
+      expect.arrayContaining([`get, list, create, update on secrets in namespace ${hostNamespace}`]),
+    );
   });
 
   it('--rights prints nothing where nothing is missing', async () => {

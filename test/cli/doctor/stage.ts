@@ -81,7 +81,8 @@ export interface DoctorRun {
 }
 
 const file = '/home/vcluster.yaml';
-const baseNames = ['--vcluster-name', 'vc', '--host-namespace', hostNamespace, '--config', file];
+const names = ['--vcluster-name', 'vc', '--host-namespace', hostNamespace];
+const baseNames = [...names, '--config', file];
 const isName = (word = '') => ['--vcluster-name', '--host-namespace'].includes(word);
 
 export interface RunningDaemon {
@@ -176,7 +177,12 @@ export class Stage {
     };
     const context = { ...real(stage.context), clock: run.clock ?? systemClock, fetch: run.fetch ?? nobody };
     run.during?.(stage);
-    const code = await runCommandLine(context, ['doctor', ...baseNames, ...this.#kubeconfigs(run), ...argv]);
+    const code = await runCommandLine(context, [
+      'doctor',
+      ...(run.drop?.includes('--config') ? names : baseNames),
+      ...this.#kubeconfigs(run),
+      ...argv,
+    ]);
     return { code, out: stage.out(), err: stage.err() };
   }
 

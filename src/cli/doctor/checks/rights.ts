@@ -31,7 +31,7 @@ function hostNamespaces({ settings }: Patient): readonly (string | undefined)[] 
   return copyNamespaces(mappingsOf(settings), settings.hostNamespace);
 }
 
-async function review(patient: Patient, side: Side, needed: readonly Permission[]): Promise<Finding> {
+export async function review(patient: Patient, side: Side, needed: readonly Permission[]): Promise<Finding> {
   const reviews = await reviewAll(patient.cluster(side).connection, needed);
   if (reviews.includes('nobody')) return faultOf(namesNobody(side));
   const user = await userOf(patient.cluster(side).connection);
@@ -184,32 +184,6 @@ const surplusInVirtual: Check = {
     judgeSurplus(patient, 'virtual', [...neededBy(patient).virtual, ...slicesNeededBy(patient).virtual]),
 };
 
-/** What `helm install` and `kubectl apply -k` make in the namespace. */
-const installed = [
-  ['', 'serviceaccounts'],
-  ['', 'configmaps'],
-  ['', 'services'],
-  ['apps', 'deployments'],
-  ['policy', 'poddisruptionbudgets'],
-  ['rbac.authorization.k8s.io', 'roles'],
-  ['rbac.authorization.k8s.io', 'rolebindings'],
-] as const;
-
-const mayInstall: Check = {
-  code: 'HW-508',
-  needs: ['HW-301'],
-  applies: (patient) => patient.hasSync && patient.isBeforeInstallation,
-  async look(patient) {
-    const { hostNamespace: namespace } = patient.settings;
-    const create = installed.map(([group, resource]): Permission => ({ verb: 'create', group, resource, namespace }));
-    // Kubernetes lets nobody grant a right that he lacks himself.
-    const granted = [...neededBy(patient).host, ...slicesNeededBy(patient).host];
-    const finding = await review(patient, 'host', [...create, ...granted]);
-    const mend = 'let somebody install who has these rights, or may bind and escalate roles';
-    return finding.verdict === 'fault' ? { ...finding, mend } : finding;
-  },
-};
-
 export const rightsChecks: readonly Check[] = [
   inVirtual,
   onHost,
@@ -218,5 +192,4 @@ export const rightsChecks: readonly Check[] = [
   onLease,
   surplusOnHost,
   surplusInVirtual,
-  mayInstall,
 ];

@@ -23,3 +23,8 @@ export const shippedRules: readonly ResourceRule[] = [
   { apiGroups: [''], resources: ['namespaces'], verbs: ['get'] },
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update'] },
 ];
+
+/** What the chart grants with sync.references=true. */
+export const referenceRules: readonly ResourceRule[] = [
+  { apiGroups: [''], resources: ['secrets', 'configmaps'], verbs: copies },
+];

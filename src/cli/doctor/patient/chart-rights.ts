@@ -1,0 +1,74 @@
+// The rights that an installation of the sync needs on the host: to make what the chart makes, to keep what Helm keeps, and every right
+// that the chart grants, because Kubernetes lets nobody grant a right that he lacks. In: what the configuration wants. Out: rights, each
+// once. A test compares the lists with the templates, another one installs with these rights alone.
+import type { Permission } from '../../../cluster/wire/probe.ts';
+import { type ResourceRule, referenceRules, shippedRules } from './shipped-rules.ts';
+
+/** Helm looks for an object before it makes it. */
+const makes = ['get', 'create'] as const;
+
+/** The kinds that the chart makes by default, with one virtual cluster in one namespace. */
+export const chartKinds = [
+  ['', 'serviceaccounts'],
+  ['', 'configmaps'],
+  ['', 'services'],
+  ['apps', 'deployments'],
+  ['policy', 'poddisruptionbudgets'],
+  ['coordination.k8s.io', 'leases'],
+  ['rbac.authorization.k8s.io', 'roles'],
+  ['rbac.authorization.k8s.io', 'rolebindings'],
+] as const;
+
+/** With copies in several namespaces of the host. */
+export const mappedKinds = [
+  ['rbac.authorization.k8s.io', 'clusterroles'],
+  ['rbac.authorization.k8s.io', 'clusterrolebindings'],
+] as const;
+
+/** Made where the cluster knows the kinds. */
+export const monitoringGroup = 'monitoring.coreos.com';
+export const monitoringKinds = [
+  [monitoringGroup, 'servicemonitors'],
+  [monitoringGroup, 'prometheusrules'],
+] as const;
+
+/** Helm keeps each release in a Secret. */
+const helmRules: readonly ResourceRule[] = [
+  { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list', 'create', 'update'] },
+];
+
+export interface Installation {
+  namespace: string;
+  /** Copies live in several namespaces of the host. */
+  isMapped: boolean;
+  hasReferences: boolean;
+  hasMonitoring: boolean;
+}
+
+export function rightsToInstall({ namespace, isMapped, hasReferences, hasMonitoring }: Installation): Permission[] {
+  const ofKinds = (kinds: readonly (readonly [string, string])[]): ResourceRule[] =>
+    kinds.map(([group, resource]) => ({ apiGroups: [group], resources: [resource], verbs: makes }));
+  const granted = [...shippedRules, ...(hasReferences ? referenceRules : [])];
+  // In the one namespace whatever the copies need elsewhere.
+  const own = granted.filter(({ resources }) => ['namespaces', 'leases'].some((one) => resources.includes(one)));
+  const here = [...ofKinds([...chartKinds, ...(hasMonitoring ? monitoringKinds : [])]), ...helmRules];
+  const everywhere = isMapped ? [...ofKinds(mappedKinds), ...granted.filter((one) => !own.includes(one))] : [];
+  return unique([
+    ...permissions([...here, ...(isMapped ? own : granted)], namespace),
+    ...permissions(everywhere, undefined),
+  ]);
+}
+
+function permissions(rules: readonly ResourceRule[], namespace: string | undefined): Permission[] {
+  return rules.flatMap(({ apiGroups, resources, verbs }) =>
+    apiGroups.flatMap((group) =>
+      resources.flatMap((resource) =>
+        verbs.map((verb) => ({ verb: verb as Permission['verb'], group, resource, namespace })),
+      ),
+    ),
+  );
+}
+
+function unique(rights: readonly Permission[]): Permission[] {
+  return [...new Map(rights.map((one) => [JSON.stringify(one), one])).values()];
+}
