@@ -142,7 +142,9 @@ class Replica {
       .then(() => this.#process.kill())
       .then(() => {
         this.#process = processes.take();
-        return this.#process.tell({ do: 'open', on, plant });
+        const opened = () => this.#process.tell({ do: 'open', on, plant });
+        // The way to the host may be cut at this moment, and whoever runs a replica starts it again.
+        return opened().catch(opened);
       });
     await this.#open;
   }
