@@ -13,7 +13,7 @@ import type { Options } from './parse-arguments.ts';
 /** Settings with their patches compiled. */
 export type LoadedAll = Loaded & { compiled: LoadedPatches };
 
-const podNamespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
+export const podNamespaceFile = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
 
 export interface Names {
   virtualClusterName: string;

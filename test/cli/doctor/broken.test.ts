@@ -54,6 +54,9 @@ interface Case {
   saysNot?: string;
   /** Is part of what the report says to do. */
   mend?: string;
+  mendNot?: string;
+  /** Of the ServiceAccount in the pod. */
+  podNamespace?: string;
   exit: number;
   /** What the daemon does with the same set-up. */
   run?: { ends?: number; ready?: boolean; says: string; log?: string; taken?: boolean };
@@ -167,6 +170,7 @@ describe('hostward doctor on a broken set-up', () => {
       kubeconfigs: await kubeconfigs(one),
       drop: one.drop ?? [],
       ...(one.text !== undefined && { text: one.text }),
+      ...(one.podNamespace !== undefined && { podNamespace: one.podNamespace }),
       ...(one.missing === true && { isMissing: true }),
       ...(one.clock !== undefined && { clock: clockAhead(one.clock) }),
       ...(one.environment && { environment: one.environment }),
@@ -188,6 +192,7 @@ describe('hostward doctor on a broken set-up', () => {
     const notGood = checks.filter(({ verdict }) => verdict !== 'ok');
     for (const check of notGood) expect(check.mend, check.code).toBeTruthy();
     expect(notGood.map(({ mend }) => mend).join('\n')).toContain(one.mend ?? '');
+    if (one.mendNot !== undefined) expect(notGood.map(({ mend }) => mend).join('\n')).not.toContain(one.mendNot);
     expect(code).toBe(one.exit);
     if (one.run !== undefined) await daemonSays(one.run, one.args ?? [], run);
   });

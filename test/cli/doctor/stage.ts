@@ -10,6 +10,7 @@ import { folderProblem } from '../../../src/apiserver/tls/secret-files.ts';
 import { runCommandLine } from '../../../src/cli/command-line.ts';
 import type { ClusterClient } from '../../../src/cli/line/cluster-client.ts';
 import type { Context } from '../../../src/cli/line/context.ts';
+import { podNamespaceFile } from '../../../src/cli/line/load-settings.ts';
 import { openCluster } from '../../../src/cli/running/release.ts';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import type { ResourceRef } from '../../../src/cluster/wire/scope.ts';
@@ -75,6 +76,7 @@ export interface DoctorRun {
   kubeconfigs?: { virtual?: string; host?: string };
   clock?: Clock;
   environment?: Record<string, string>;
+  podNamespace?: string;
   fetch?: Context['fetch'];
   /** Gets the scene, to send signals to it. */
   during?: (scene: Scene) => void;
@@ -169,7 +171,11 @@ export class Stage {
   /** Text of a run; with `-o json` among the arguments also its findings. */
   async doctor(argv: readonly string[], run: DoctorRun = {}) {
     const text = run.text ?? JSON.stringify(run.configuration ?? soundConfiguration);
-    const stage = scene({ files: run.isMissing ? {} : { [file]: text }, environment: run.environment ?? {} });
+    const files = {
+      ...(run.isMissing ? {} : { [file]: text }),
+      ...(run.podNamespace !== undefined && { [podNamespaceFile]: run.podNamespace }),
+    };
+    const stage = scene({ files, environment: run.environment ?? {} });
     const nobody: Context['fetch'] = async () => {
       throw Object.assign(new TypeError('fetch failed'), {
         cause: Object.assign(new Error(), { code: 'ECONNREFUSED' }),

@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import { countOf, formatFault } from '../../../config/fault.ts';
 import { counted } from '../../../object/text/in-words.ts';
-import { faultsOf, loadSettings } from '../../line/load-settings.ts';
+import { faultsOf, prepareLoad } from '../../line/load-settings.ts';
 import { fileFaults } from '../../offline/checks/file-faults.ts';
 import type { Check } from '../patient/check.ts';
 import { fault, ok, warning } from '../patient/finding.ts';
@@ -16,7 +16,8 @@ const isValid: Check = {
   code: 'HW-101',
   needs: [],
   async look(patient) {
-    const loaded = await loadSettings(patient.context, patient.options);
+    const { loaded, podNamespace } = await prepareLoad(patient.context, patient.options);
+    patient.podNamespace = podNamespace?.trim() || undefined;
     const names = patient.options.texts('config');
     const which = names.length === 0 ? 'the defaults, because no --config was given' : names.join(', ');
     if (loaded.kind === 'ok') {

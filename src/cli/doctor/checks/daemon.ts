@@ -31,10 +31,10 @@ const isWell: Check = {
   applies: (patient) => !patient.isBeforeInstallation,
   async look(patient) {
     const asked = await ask(patient);
-    const { virtualClusterName, hostNamespace, listen } = patient.settings;
+    const { virtualClusterName, listen } = patient.settings;
     if (asked.kind !== 'daemon')
       return couldNotCheck(`no daemon answers on ${localAddress(listen)} of this machine`, {
-        mend: `kubectl -n ${hostNamespace || 'NAMESPACE'} exec deploy/hostward -- node /opt/hostward/src/launcher/hostward.mjs doctor -c /etc/hostward/config/hostward.yaml`,
+        mend: `kubectl -n ${patient.ownNamespace} exec deploy/hostward -- node /opt/hostward/src/launcher/hostward.mjs doctor -c /etc/hostward/config/hostward.yaml`,
       });
     const { verdict, virtualCluster } = asked.status;
     if (patient.hasSync && virtualCluster !== virtualClusterName)

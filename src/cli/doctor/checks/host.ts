@@ -12,7 +12,7 @@ import type { Check } from '../patient/check.ts';
 import { couldNotCheck, type Finding, fault, ok, warning } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 import { userOf } from '../patient/surplus.ts';
-import { grantCommand } from './rights.ts';
+import { grantCommand, homeInstead, nameNamespace } from './rights.ts';
 
 const hasSync = (patient: Patient): boolean => patient.hasSync;
 
@@ -25,6 +25,7 @@ const hasNamespace: Check = {
   async look(patient) {
     const { hostNamespace } = patient.settings;
     const found = await checkNamespace(patient.cluster('host').connection, hostNamespace);
+    if (found.kind === 'found' || found.kind === 'unknown') patient.homeInstead = await homeInstead(patient);
     switch (found.kind) {
       case 'found':
         return ok(`namespace ${hostNamespace} exists`);
@@ -44,7 +45,12 @@ const hasNamespace: Check = {
           mend: lookAtNamespace(hostNamespace),
         });
       case 'unknown':
-        return couldNotCheck(`namespace ${hostNamespace} may not be read`, { mend: await readRight(patient) });
+        // A grant of rights there would be one in a namespace that is probably somebody else's.
+        return patient.homeInstead === undefined
+          ? couldNotCheck(`namespace ${hostNamespace} may not be read`, { mend: await readRight(patient) })
+          : couldNotCheck(`namespace ${hostNamespace} may not be read, and is probably not the one that is meant`, {
+              mend: nameNamespace(patient.homeInstead),
+            });
       default:
         return found satisfies never;
     }
@@ -104,7 +110,8 @@ function mappedNamespaces({ settings }: Patient): string[] {
 const hasOwner: Check = {
   code: 'HW-308',
   needs: ['HW-301', 'HW-306'],
-  applies: hasSync,
+  // What it would say of another namespace than the one that is meant would mislead.
+  applies: (patient) => patient.hasSync && patient.homeInstead === undefined,
   async look(patient) {
     const { hostNamespace: namespace, virtualClusterName: name, setOwner } = patient.settings;
     const { client } = patient.cluster('host');

@@ -23,7 +23,7 @@ const areElected: Check = {
 const leaseFits: Check = {
   code: 'HW-602',
   needs: ['HW-301', 'HW-306'],
-  applies: (patient) => patient.hasSync && !patient.isBeforeInstallation,
+  applies: (patient) => patient.hasSync && !patient.isBeforeInstallation && patient.homeInstead === undefined,
   async look(patient) {
     const { hostNamespace: namespace, virtualClusterName } = patient.settings;
     const name = `hostward-${virtualClusterName}`;

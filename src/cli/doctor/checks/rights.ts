@@ -23,6 +23,11 @@ function neededBy(patient: Patient): Permissions {
   return permissionsOf({ ...needs, references, copyNamespaces: hostNamespaces(patient) });
 }
 
+/** Without the lease, which has a check of its own. */
+function neededOnHost(patient: Patient): Permission[] {
+  return neededBy(patient).host.filter((one) => !isLease(one));
+}
+
 function slicesNeededBy(patient: Patient): Permissions {
   return slicePermissions({ copyNamespaces: hostNamespaces(patient), isDryRun: false });
 }
@@ -39,11 +44,10 @@ export async function review(patient: Patient, side: Side, needed: readonly Perm
   const denied = needed.filter((_, index) => reviews[index] === 'denied');
   const unknown = reviews.filter((one) => one === 'unknown').length;
   if (denied.length > 0) {
-    const home = homeOf(who);
-    if (side === 'host' && denied.length === needed.length && isElsewhere(patient, home)) {
-      patient.isNamespaceDoubted = true;
-      const says = `${who} has no right in ${patient.settings.hostNamespace}: is that the namespace? Its pods are in ${home}`;
-      return fault(says, { mend: `name the namespace with --host-namespace ${home} or hostward.hostNamespace` });
+    const { homeInstead } = patient;
+    if (side === 'host' && homeInstead !== undefined) {
+      const says = `${who} has no right in ${patient.settings.hostNamespace}: is that the namespace? Its pods are in ${homeInstead}`;
+      return fault(says, { mend: nameNamespace(homeInstead) });
     }
     patient.takeLacked(side, user, denied);
     const details = grouped(denied).map(({ verbs, what, where }) => `${verbs.join(', ')} on ${what} ${where}`);
@@ -56,13 +60,23 @@ export async function review(patient: Patient, side: Side, needed: readonly Perm
 
 export const listRights = 'kubectl auth can-i --list   # with the same kubeconfig';
 
+/** Where the pods of the account are, when it has no right in the namespace that it was sent to. */
+export async function homeInstead(patient: Patient): Promise<string | undefined> {
+  if (patient.isBeforeInstallation) return undefined;
+  const { connection } = patient.cluster('host');
+  const home = homeOf((await userOf(connection)) ?? '');
+  if (home === undefined || home === patient.settings.hostNamespace) return undefined;
+  const reviews = await reviewAll(connection, neededOnHost(patient));
+  return reviews.length > 0 && reviews.every((one) => one === 'denied') ? home : undefined;
+}
+
+export function nameNamespace(name: string): string {
+  return `name the namespace with --host-namespace ${name} or hostward.hostNamespace`;
+}
+
 /** The namespace of a ServiceAccount, and of every pod that acts as it. */
 function homeOf(user: string): string | undefined {
   return /^system:serviceaccount:([^:]+):/.exec(user)?.[1];
-}
-
-function isElsewhere({ settings }: Patient, home: string | undefined): home is string {
-  return home !== undefined && home !== settings.hostNamespace;
 }
 
 interface Group {
@@ -89,11 +103,15 @@ function grouped(permissions: readonly Permission[]): Group[] {
 
 /** The command comes first, because people copy it. */
 export function grantCommand(patient: Patient, side: Side): string {
-  const { settings } = patient;
+  const { virtualClusterName, hostNamespace, namespaces } = patient.settings;
   const command = patient.commandHere('doctor', [`--rights ${side} | kubectl auth reconcile -f -`]);
-  return side === 'virtual'
-    ? `${command}   # with a kubectl that may grant them in the virtual cluster; or use the kubeconfig of the Secret vc-${settings.virtualClusterName} in ${settings.hostNamespace}`
-    : `${command}   # with a kubectl that may grant them; for good: helm upgrade hostward config/chart -n ${settings.hostNamespace} --reuse-values, where hostward is the release that helm list shows (Helm 4: and --force-conflicts if it reports a conflict); without the chart config/role.yaml or config/cluster-role.yaml with your names in it`;
+  if (side === 'virtual')
+    return `${command}   # with a kubectl that may grant them in the virtual cluster; or use the kubeconfig of the Secret vc-${virtualClusterName} in ${hostNamespace}`;
+  const upgrade = `helm upgrade hostward config/chart -n ${hostNamespace} --reuse-values, where hostward is the release that helm list shows (Helm 4: and --force-conflicts if it reports a conflict)`;
+  const byHand = namespaces.enabled
+    ? 'with cluster=false, or without the chart, config/cluster-role.yaml'
+    : 'without the chart config/role.yaml';
+  return `${command}   # with a kubectl that may grant them; for good: ${upgrade}; ${byHand} with your names in it`;
 }
 
 function isLease({ resource }: Permission): boolean {
@@ -103,7 +121,7 @@ function isLease({ resource }: Permission): boolean {
 const isInstalled = (patient: Patient): boolean => patient.hasSync && !patient.isBeforeInstallation;
 
 /** HW-502 has said what all the others would say. */
-const isAsked = (patient: Patient): boolean => isInstalled(patient) && !patient.isNamespaceDoubted;
+const isAsked = (patient: Patient): boolean => isInstalled(patient) && patient.homeInstead === undefined;
 
 const inVirtual: Check = {
   code: 'HW-501',
@@ -116,12 +134,7 @@ const onHost: Check = {
   code: 'HW-502',
   needs: ['HW-301', 'HW-306'],
   applies: isInstalled,
-  look: (patient) =>
-    review(
-      patient,
-      'host',
-      neededBy(patient).host.filter((one) => !isLease(one)),
-    ),
+  look: (patient) => review(patient, 'host', neededOnHost(patient)),
 };
 
 const slicesInVirtual: Check = {
@@ -172,7 +185,7 @@ async function judgeSurplus(patient: Patient, side: Side, needed: readonly Permi
 const surplusOnHost: Check = {
   code: 'HW-506',
   needs: ['HW-301', 'HW-306'],
-  applies: isInstalled,
+  applies: isAsked,
   look: (patient) => judgeSurplus(patient, 'host', [...neededBy(patient).host, ...slicesNeededBy(patient).host]),
 };
 

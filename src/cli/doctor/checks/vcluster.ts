@@ -41,7 +41,7 @@ const isOffInConfiguration: Check = {
 const isOffWhereItRuns: Check = {
   code: 'HW-402',
   needs: ['HW-301', 'HW-306'],
-  applies: hasSync,
+  applies: (patient) => patient.hasSync && patient.homeInstead === undefined,
   async look(patient) {
     const { settings } = patient;
     const { hostNamespace: namespace, virtualClusterName } = settings;

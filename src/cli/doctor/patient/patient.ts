@@ -33,8 +33,10 @@ export class Patient {
   #records: StoredRecords | undefined;
   /** Sides that could not be asked at all. */
   readonly silent = new Set<Side>();
-  /** The account has no right in the host namespace, which is probably another one than meant. */
-  isNamespaceDoubted = false;
+  /** Where the pods of the account are, when it has no right in the host namespace, which is probably another one than meant. */
+  homeInstead: string | undefined;
+  /** Of the pod that doctor runs in. */
+  podNamespace: string | undefined;
 
   /** By side, with the account that lacks them. */
   readonly lacked = new Map<Side, { user: string | undefined; rights: Permission[] }>();
@@ -67,12 +69,17 @@ export class Patient {
     return Boolean(this.context.environment['KUBERNETES_SERVICE_HOST']);
   }
 
+  /** Where the pods of Hostward are. */
+  get ownNamespace(): string {
+    const meant = this.hasSync ? this.settings.hostNamespace : '';
+    return this.podNamespace || this.homeInstead || meant || 'NAMESPACE';
+  }
+
   /** A command of ours as the reader can type it: the image has none in its PATH, and a pod is entered from outside. */
   command(words: string): string {
     if (!this.isInPod) return `hostward ${words}`;
     const pod = this.context.environment['HOSTNAME'] ?? 'deploy/hostward';
-    const namespace = this.hasSync ? this.settings.hostNamespace : 'NAMESPACE';
-    return `${programInPod({ namespace, pod })} ${words}`;
+    return `${programInPod({ namespace: this.ownNamespace, pod })} ${words}`;
   }
 
   /** The same for a command that reads this configuration: without it, status would ask the default port. */
