@@ -1,14 +1,14 @@
 // Writes what `kubectl auth reconcile` grants: the rights that an account lacks, as a Role for each namespace, and a ClusterRole for those
 // in all namespaces. In: the rights and the account. Out: YAML. Pure.
-import type { Permission } from '../../cluster/wire/probe.ts';
 import { subjectNamed } from '../../management/proxy/upstream-roles.ts';
 import { toYaml } from '../offline/yaml-text.ts';
+import type { LackedRight } from './patient/patient.ts';
 
 export interface LackedRights {
   user: string;
   /** Of the virtual cluster, for names that stay apart. */
   name: string;
-  lacked: readonly Permission[];
+  lacked: readonly LackedRight[];
 }
 
 export function grantsText({ user, name, lacked }: LackedRights): string {
@@ -28,16 +28,17 @@ function roleWithBinding({
   name,
 }: {
   namespace: string | undefined;
-  rights: readonly Permission[];
+  rights: readonly LackedRight[];
   user: string;
   name: string;
 }): object[] {
   const kind = namespace === undefined ? 'ClusterRole' : 'Role';
   const metadata = { name, ...(namespace !== undefined && { namespace }) };
-  const byResource = Map.groupBy(rights, (one) => `${one.group}/${one.resource}`);
+  const byResource = Map.groupBy(rights, ({ group, resource, names }) => JSON.stringify([group, resource, names]));
   const rules = [...byResource.values()].map((same) => {
-    const [{ group: ofResource, resource }] = same as [Permission];
-    return { apiGroups: [ofResource], resources: [resource], verbs: [...new Set(same.map(({ verb }) => verb))] };
+    const [{ group: ofResource, resource, names }] = same as [LackedRight];
+    const verbs = [...new Set(same.map(({ verb }) => verb))];
+    return { apiGroups: [ofResource], resources: [resource], ...(names && { resourceNames: [...names] }), verbs };
   });
   return [
     { apiVersion: `${group}/v1`, kind, metadata, rules },

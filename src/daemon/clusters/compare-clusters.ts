@@ -4,7 +4,11 @@
 import type { Answer } from '../../cluster/answer.ts';
 import type { ClusterConnection } from '../../cluster/wire/connection.ts';
 
-export type Compared = { kind: 'two' } | { kind: 'one'; found: string } | { kind: 'unknown'; why: string };
+export type Compared =
+  | { kind: 'two' }
+  | { kind: 'one'; found: string }
+  /** `refusing`: the sides that may not be asked for a namespace of the host's name, which would do. */
+  | { kind: 'unknown'; why: string; refusing: readonly ('virtual' | 'host')[] };
 
 type Asked = Pick<ClusterConnection, 'server' | 'request'>;
 
@@ -12,6 +16,7 @@ export async function compareClusters(virtual: Asked, host: Asked, hostNamespace
   const server = new URL(host.server).href;
   if (new URL(virtual.server).href === server) return { kind: 'one', found: `the API server ${server}` };
   const untold: string[] = [];
+  const refusing = new Set<'virtual' | 'host'>();
   // The daemon may read its own namespace of the host in every installation, and kube-system in some.
   for (const namespace of new Set([hostNamespace, 'kube-system'])) {
     const request = { method: 'GET', path: `/api/v1/namespaces/${encodeURIComponent(namespace)}` } as const;
@@ -24,8 +29,13 @@ export async function compareClusters(virtual: Asked, host: Asked, hostNamespace
     if (uids.some((uid) => uid !== undefined) && [here, there].some(({ kind }) => kind === 'notFound'))
       return { kind: 'two' };
     untold.push(namespace);
+    if (namespace === hostNamespace || refusing.size === 0) {
+      if (here.kind === 'forbidden') refusing.add('virtual');
+      if (there.kind === 'forbidden') refusing.add('host');
+    }
   }
-  return { kind: 'unknown', why: `nobody may read the uid of the namespace ${untold.join(' or ')} on both sides` };
+  const why = `nobody may read the uid of the namespace ${untold.join(' or ')} on both sides`;
+  return { kind: 'unknown', why, refusing: [...refusing] };
 }
 
 function uidOf(answer: Answer): string | undefined {

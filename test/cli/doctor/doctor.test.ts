@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { openBench } from '../../management/server/bench.ts';
-import { account, hostNamespace, Stage, soundConfiguration } from './stage.ts';
+import { account, hostNamespace, Stage, soundConfiguration, soundRules } from './stage.ts';
 
 const stage = new Stage();
 beforeAll(() => stage.start());
@@ -108,6 +108,43 @@ describe('hostward doctor', () => {
     expect(of('HW-508')?.details).toEqual(
       expect.arrayContaining([`get, list, create, update on secrets in namespace ${hostNamespace}`]),
     );
+  });
+
+  it('says which cluster shows no namespace to compare, and --rights grants what is missing there', async () => {
+    const kubeconfigs = { virtual: stage.path('tenant') };
+    const { of } = await stage.findings([], { kubeconfigs });
+    expect(of('HW-305')).toMatchObject({ verdict: 'couldNotCheck' });
+    expect(of('HW-305')?.says).toMatch(/ refused by the virtual cluster$/);
+    expect(of('HW-305')?.mend).toMatch(/^hostward doctor .*--rights virtual \| kubectl auth reconcile -f -/);
+    const { code, out } = await stage.doctor(['--rights', 'virtual'], { kubeconfigs });
+    expect(code).toBe(0);
+    const [role, binding] = parseAllDocuments(out).map((document) => document.toJS());
+    const names = [hostNamespace, 'kube-system'];
+    expect(role).toMatchObject({
+      kind: 'ClusterRole',
+      rules: [{ apiGroups: [''], resources: ['namespaces'], resourceNames: names, verbs: ['get'] }],
+    });
+    expect(binding).toMatchObject({ kind: 'ClusterRoleBinding', subjects: [{ kind: 'User', name: 'tenant' }] });
+  });
+
+  it('--rights lets doctor read the namespaces of mappings, which may not exist', async () => {
+    const mappings = { byName: { shop: 'team-zz' } };
+    const sync = { toHost: { ...soundConfiguration.sync.toHost, namespaces: { enabled: true, mappings } } };
+    const configuration = { ...soundConfiguration, sync };
+    stage.host.access.setRules(
+      account,
+      soundRules.filter(({ resources }) => !resources?.includes('namespaces')),
+    );
+    try {
+      const { of } = await stage.findings([], { configuration });
+      expect(of('HW-307')?.mend).toMatch(/--rights host \| kubectl auth reconcile -f - {3}# lets doctor read them/);
+      const { out } = await stage.doctor(['--rights', 'host'], { configuration });
+      const roles = parseAllDocuments(out).map((document) => document.toJS());
+      const names = expect.objectContaining({ resources: ['namespaces'], resourceNames: ['team-zz'], verbs: ['get'] });
+      expect(roles.find(({ kind }) => kind === 'ClusterRole')?.rules).toContainEqual(names);
+    } finally {
+      stage.host.access.setRules(account, soundRules);
+    }
   });
 
   it('--rights prints nothing where nothing is missing', async () => {

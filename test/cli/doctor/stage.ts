@@ -55,6 +55,20 @@ export const soundRules: readonly AccessRule[] = [
   { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update'] },
 ];
 
+/** Has the rights that a start needs in the virtual cluster, and may read no namespace. */
+const tenant = {
+  name: 'tenant',
+  token: 'tenant-token',
+  rules: [
+    {
+      apiGroups: ['', 'discovery.k8s.io'],
+      resources: ['endpoints', 'endpointslices', 'services'],
+      verbs: ['get', 'list', 'watch', 'patch'],
+    },
+    { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+  ] satisfies readonly AccessRule[],
+};
+
 export const soundConfiguration = {
   hostward: {
     endpoints: { enabled: true },
@@ -117,10 +131,11 @@ export class Stage {
   async start(): Promise<void> {
     const users = [{ name: account, token: 'account-token', rules: soundRules }];
     [this.virtual, this.host] = await Promise.all([
-      startDevcluster({ name: 'virtual', intercept: this.#intercept('virtual') }),
+      startDevcluster({ name: 'virtual', users: [tenant], intercept: this.#intercept('virtual') }),
       startDevcluster({ name: 'host', users, intercept: this.#intercept('host') }),
     ]);
     await writeFile(this.path('virtual'), this.virtual.kubeconfig, { mode: 0o600 });
+    await writeFile(this.path('tenant'), this.virtual.kubeconfigFor(tenant.name, tenant.token), { mode: 0o600 });
     await writeFile(this.path('host'), this.host.kubeconfigFor(account, 'account-token'), { mode: 0o600 });
     await writeFile(this.path('admin'), this.host.kubeconfig, { mode: 0o600 });
     this.virtualClient = await openCluster(real(scene().context), {

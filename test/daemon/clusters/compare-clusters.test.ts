@@ -54,6 +54,17 @@ describe('compareClusters()', () => {
     expect(compared.kind).toBe(kind);
   });
 
+  it.each([
+    ['the virtual cluster', [forbidden, forbidden], [uid('h'), forbidden], ['virtual']],
+    ['the virtual cluster, which shows kube-system', [forbidden, uid('v')], [uid('h'), forbidden], ['virtual']],
+    ['the host', [notFound, uid('v')], [forbidden, forbidden], ['host']],
+    ['both', [forbidden, forbidden], [forbidden, forbidden], ['virtual', 'host']],
+    ['the host, about kube-system', [notFound, uid('v')], [notFound, forbidden], ['host']],
+  ] as const)('says that %s refuses', async (_, virtual, host, refusing) => {
+    const [one, other] = [server(['https://a', ...virtual]), server(['https://b', ...host])];
+    expect(await compareClusters(one as never, other as never, 'vc')).toMatchObject({ kind: 'unknown', refusing });
+  });
+
   it('names the namespace and its uid', async () => {
     const [virtual, host] = ['https://a', 'https://b'].map((at) => server([at, uid('h'), forbidden]) as never);
     expect(await compareClusters(virtual as never, host as never, 'vc')).toEqual({

@@ -4,15 +4,17 @@ import { openCredentials } from '../../../cluster/credentials/credentials.ts';
 import type { ClusterFault } from '../../../cluster/errors.ts';
 import { probe } from '../../../cluster/wire/probe.ts';
 import { openConnection } from '../../../cluster/wire/transport.ts';
-import { compareClusters } from '../../../daemon/clusters/compare-clusters.ts';
+import { type Compared, compareClusters } from '../../../daemon/clusters/compare-clusters.ts';
 import { silentLog } from '../../../log.ts';
 import type { Side } from '../../line/cluster-client.ts';
 import type { Check } from '../patient/check.ts';
 import { judgeEndings } from '../patient/endings.ts';
 import { couldNotCheck, type Finding, fault, ok, warning } from '../patient/finding.ts';
 import { meet } from '../patient/meet.ts';
-import type { Patient } from '../patient/patient.ts';
+import { type Patient, readNamespace } from '../patient/patient.ts';
+import { userOf } from '../patient/surplus.ts';
 import { minorOf } from '../patient/versions.ts';
+import { rightsCommand } from './rights.ts';
 
 /** Since this minor version of 1, discovery.k8s.io/v1 is served. */
 const oldestMinor = 21;
@@ -104,9 +106,20 @@ async function areTwo(patient: Patient): Promise<Finding> {
   const mend =
     'name the kubeconfig of the virtual cluster with --virtual-kubeconfig, and that of its host with --host-kubeconfig';
   if (compared.kind === 'one') return fault(`both kubeconfigs lead to ${compared.found}`, { mend });
-  if (compared.kind === 'unknown')
-    return couldNotCheck(compared.why, {
-      mend: 'let both kubeconfigs get one of these namespaces; HW-306 says how, where the host refuses it',
-    });
+  if (compared.kind === 'unknown') return untold(patient, compared);
   return ok('they are two clusters');
+}
+
+/** Each side by itself, because the host may well show what the virtual cluster refuses. */
+async function untold(patient: Patient, { why, refusing }: Extract<Compared, { kind: 'unknown' }>): Promise<Finding> {
+  if (refusing.length === 0) return couldNotCheck(why, { mend: 'run doctor again' });
+  const mends: string[] = [];
+  if (refusing.includes('virtual')) {
+    const names = [patient.settings.hostNamespace, 'kube-system'];
+    patient.takeLacked('virtual', await userOf(patient.cluster('virtual').connection), [{ ...readNamespace, names }]);
+    mends.push(`${rightsCommand(patient, 'virtual')}   # with a kubectl that may grant them in the virtual cluster`);
+  }
+  if (refusing.includes('host')) mends.push('HW-306 says what the host lacks');
+  const who = refusing.map((side) => (side === 'host' ? 'the host' : 'the virtual cluster')).join(' and ');
+  return couldNotCheck(`${why}: refused by ${who}`, { mend: mends.join('\n') });
 }

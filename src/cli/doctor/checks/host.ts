@@ -10,9 +10,9 @@ import { endpointSlicesResource } from '../../../sync/kinds/endpointslices/endpo
 import { leaderKey, markerLabel } from '../../../sync/plan/keys/reserved-keys.ts';
 import type { Check } from '../patient/check.ts';
 import { couldNotCheck, type Finding, fault, ok, warning } from '../patient/finding.ts';
-import type { Patient } from '../patient/patient.ts';
+import { type Patient, readNamespace } from '../patient/patient.ts';
 import { userOf } from '../patient/surplus.ts';
-import { grantCommand, homeInstead, nameNamespace } from './rights.ts';
+import { grantCommand, homeInstead, nameNamespace, rightsCommand } from './rights.ts';
 
 const hasSync = (patient: Patient): boolean => patient.hasSync;
 
@@ -94,10 +94,13 @@ const hasMapped: Check = {
           .map((name) => (isMissing(name) ? `kubectl create namespace ${name}` : lookAtNamespace(name)))
           .join('; '),
       });
-    if (unknown > 0)
+    if (unknown > 0) {
+      // Neither the Role nor the ClusterRole of the chart has this right, and a namespace that is not there can have no Role.
+      patient.takeLacked('host', await userOf(connection), [{ ...readNamespace, names }]);
       return couldNotCheck(`${counted(unknown, 'namespace')} of a mapping may not be read`, {
-        mend: `kubectl get namespaces ${names.join(' ')}   # with a kubectl that may`,
+        mend: `${rightsCommand(patient, 'host')}   # lets doctor read them; or kubectl get namespaces ${names.join(' ')}, with a kubectl that may`,
       });
+    }
     return ok(`${counted(names.length, 'namespace')} of mappings, all there`);
   },
 };
@@ -258,7 +261,7 @@ const hasNoOthers: Check = {
   },
 };
 
-export const namespaceChecks: readonly Check[] = [hasNamespace];
+export const namespaceChecks: readonly Check[] = [hasNamespace, hasMapped];
 export const placeChecks: readonly Check[] = [hasNamespace, hasMapped, hasOwner];
 /** After the rights, because without them nothing can be listed. */
 export const mirrorChecks: readonly Check[] = [mirrors, hasNoOthers];

@@ -10,7 +10,7 @@ import { counted } from '../../../object/text/in-words.ts';
 import type { Side } from '../../line/cluster-client.ts';
 import type { Check } from '../patient/check.ts';
 import { couldNotCheck, type Finding, fault, faultOf, ok, warning } from '../patient/finding.ts';
-import type { Patient } from '../patient/patient.ts';
+import { type Patient, readNamespace } from '../patient/patient.ts';
 import { shippedRules } from '../patient/shipped-rules.ts';
 import { heldRights, surplusOf, userOf } from '../patient/surplus.ts';
 
@@ -101,10 +101,14 @@ function grouped(permissions: readonly Permission[]): Group[] {
   return [...groups.values()];
 }
 
+export function rightsCommand(patient: Patient, side: Side): string {
+  return patient.commandHere('doctor', [`--rights ${side} | kubectl auth reconcile -f -`]);
+}
+
 /** The command comes first, because people copy it. */
 export function grantCommand(patient: Patient, side: Side): string {
   const { virtualClusterName, hostNamespace, namespaces } = patient.settings;
-  const command = patient.commandHere('doctor', [`--rights ${side} | kubectl auth reconcile -f -`]);
+  const command = rightsCommand(patient, side);
   if (side === 'virtual')
     return `${command}   # with a kubectl that may grant them in the virtual cluster; or use the kubeconfig of the Secret vc-${virtualClusterName} in ${hostNamespace}`;
   const upgrade = `helm upgrade hostward config/chart -n ${hostNamespace} --reuse-values, where hostward is the release that helm list shows (Helm 4: and --force-conflicts if it reports a conflict)`;
@@ -194,7 +198,7 @@ const surplusInVirtual: Check = {
   needs: ['HW-201'],
   applies: isInstalled,
   look: (patient) =>
-    judgeSurplus(patient, 'virtual', [...neededBy(patient).virtual, ...slicesNeededBy(patient).virtual]),
+    judgeSurplus(patient, 'virtual', [...neededBy(patient).virtual, ...slicesNeededBy(patient).virtual, readNamespace]),
 };
 
 export const rightsChecks: readonly Check[] = [

@@ -22,6 +22,12 @@ export interface ReachedCluster extends Meeting {
 /** The cluster that keeps the records of the management API. */
 export type RecordsCluster = Pick<ReachedCluster, 'connection' | 'client'>;
 
+/** A right that an account lacks; with names only on the objects of these names. */
+export type LackedRight = Permission & { names?: readonly string[] };
+
+/** On a namespace that may not exist, a Role cannot grant it. */
+export const readNamespace: Permission = { verb: 'get', group: '', resource: 'namespaces', namespace: undefined };
+
 export class Patient {
   readonly context: Context;
   readonly options: Options;
@@ -39,7 +45,7 @@ export class Patient {
   podNamespace: string | undefined;
 
   /** By side, with the account that lacks them. */
-  readonly lacked = new Map<Side, { user: string | undefined; rights: Permission[] }>();
+  readonly lacked = new Map<Side, { user: string | undefined; rights: LackedRight[] }>();
 
   constructor(context: Context, options: Options, stopping: AbortSignal) {
     this.context = context;
@@ -90,7 +96,7 @@ export class Patient {
     return this.command([name, ...options, ...more].join(' '));
   }
 
-  takeLacked(side: Side, user: string | undefined, rights: readonly Permission[]): void {
+  takeLacked(side: Side, user: string | undefined, rights: readonly LackedRight[]): void {
     const known = this.lacked.get(side)?.rights ?? [];
     this.lacked.set(side, { user, rights: [...known, ...rights] });
   }
