@@ -104,7 +104,7 @@ describe('hostward doctor', () => {
 
   it('--pre counts without a configuration what the chart makes and grants by default', async () => {
     const { of } = await stage.findings(['--pre'], { drop: ['--config'] });
-    expect(of('HW-508')).toMatchObject({ verdict: 'fault', says: `${account} lacks 17 rights of 36` });
+    expect(of('HW-508')).toMatchObject({ verdict: 'fault', says: `${account} lacks 25 rights of 44` });
     expect(of('HW-508')?.details).toEqual(
       expect.arrayContaining([`get, list, create, update on secrets in namespace ${hostNamespace}`]),
     );

@@ -4,6 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments, parse as parseYaml } from 'yaml';
+import { grantsText } from '../../../src/cli/doctor/grants.ts';
+import { rightsToInstall } from '../../../src/cli/doctor/patient/chart-rights.ts';
+import type { Permission } from '../../../src/cluster/wire/probe.ts';
 import { until } from '../../contract/sync-stage/backend.ts';
 import { commandsIn } from '../../documents/commands-in.ts';
 import { type KubeCluster, startKube } from '../start/start.ts';
@@ -11,6 +14,8 @@ import { replicated, switches } from './chart-switches.ts';
 import { chart, chartSkipReason, helms, root, run as runProgram, set, tools } from './helm.ts';
 
 const namespace = 'vcluster-my-vcluster';
+/** Has the rights that a test gives him. */
+const installer = { token: 'installer-token', user: 'installer' };
 /** Of the keys, with the store in the cluster. */
 const records = `${namespace}-records`;
 
@@ -30,7 +35,7 @@ describe.each(Object.entries(helms))('the chart with %s', { timeout: 60_000 }, (
     let folder: string;
     beforeAll(async () => {
       folder = mkdtempSync(join(tmpdir(), 'hostward-chart-'));
-      cluster = await startKube({ name: `chart-${program}`, controllerManager: true });
+      cluster = await startKube({ name: `chart-${program}`, controllerManager: true, users: [installer] });
       for (const name of [namespace, records, 'b']) await cluster.kubectl('create', 'namespace', name, '--save-config');
     });
     afterAll(async () => {
@@ -106,6 +111,11 @@ describe.each(Object.entries(helms))('the chart with %s', { timeout: 60_000 }, (
       expect(manifests.filter(({ metadata }) => metadata.namespace === undefined)).toEqual([]);
       const { stdout } = await run(helm, 'install', 'hw', chart, '-n', namespace, '--dry-run=client', ...set(values));
       for (const said of ['config/cluster-role.yaml', '-s templates/admission.yaml']) expect(stdout).toContain(said);
+      expect(stdout).toContain('in each host namespace that');
+      const pattern = [...values, 'sync.toHost.namespaces.mappings.byName.prod-*=host-prod-*'];
+      const wide = await run(helm, 'install', 'hw', chart, '-n', namespace, '--dry-run=client', ...set(pattern));
+      expect(wide.stdout).toContain('its ClusterRoleBinding to the');
+      expect(wide.stdout).not.toContain('in each host namespace that');
     });
 
     it.each([
@@ -290,6 +300,37 @@ describe.each(Object.entries(helms))('the chart with %s', { timeout: 60_000 }, (
       await cluster.kubectl('delete', volume, '-n', namespace);
       // It looks at everything that a server has, many times.
     }, 180_000);
+
+    it.each([
+      ['by default', [], {}],
+      ['with namespace mapping', switches['namespace mapping'] ?? [], { isMapped: true }],
+      ['with references', switches['references'] ?? [], { hasReferences: true }],
+    ])(
+      'is installed %s with the rights that doctor --pre counts, and not without the smallest of them',
+      async (_, values, wants) => {
+        const none = { isMapped: false, hasReferences: false, hasMonitoring: false };
+        const rights = rightsToInstall({ namespace, ...none, ...wants });
+        const kubeconfig = join(folder, 'installer.kubeconfig');
+        writeFileSync(kubeconfig, cluster.kubeconfigFor({ token: installer.token }));
+        const install = async (held: readonly Permission[]) => {
+          const text = grantsText({ user: installer.user, name: 'installer', lacked: held });
+          for (const kind of ['clusterroles', 'clusterrolebindings', 'roles', 'rolebindings'])
+            await cluster.kubectl('delete', kind, 'hostward-installer-rights', '-n', namespace, '--ignore-not-found');
+          expect(await cluster.kubectlWith(text, 'apply', '-f', '-')).toMatchObject({ code: 0 });
+          const words = ['install', 'hw', chart, '-n', namespace, ...set(values)];
+          const ended = await runProgram({ kubeconfig, folder }, helm, ...words);
+          await run(helm, 'uninstall', 'hw', '-n', namespace, '--ignore-not-found', '--wait');
+          return ended;
+        };
+        const lost = rights.find(({ verb, resource }) => verb === 'get' && resource === 'namespaces');
+        expect(lost).toBeDefined();
+        expect(await install(rights.filter((one) => one !== lost))).toMatchObject({
+          code: 1,
+          stderr: expect.stringContaining('forbidden'),
+        });
+        expect(await install(rights)).toMatchObject({ code: 0 });
+      },
+    );
 
     it('is installed by the command of docs/quick-start.md', async () => {
       const page = readFileSync(join(root, 'docs', 'quick-start.md'), 'utf8');

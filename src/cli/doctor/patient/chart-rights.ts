@@ -4,8 +4,8 @@
 import type { Permission } from '../../../cluster/wire/probe.ts';
 import { type ResourceRule, referenceRules, shippedRules } from './shipped-rules.ts';
 
-/** Helm looks for an object before it makes it. */
-const makes = ['get', 'create'] as const;
+/** Helm 3 looks for an object before it makes it, and Helm 4 makes it by a patch. */
+const makes = ['get', 'create', 'patch'] as const;
 
 /** The kinds that the chart makes by default, with one virtual cluster in one namespace. */
 export const chartKinds = [
