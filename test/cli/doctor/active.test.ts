@@ -97,10 +97,13 @@ describe('hostward doctor --active', () => {
     const fetch: DoctorRun['fetch'] = async (url) => {
       const isObject = String(url).includes('object=default%2Fhostward-doctor-');
       if (!isObject) return Response.json({ virtualCluster: 'vc', verdict: { isWell: true, sentence: 'in step' } });
-      return Response.json({ state: 'refused/HostRefused', message: 'exceeded quota: few' });
+      const state = 'refused/HostRefused';
+      const alsoEndpointSlice = { kind: 'EndpointSlice', state, message: 'exceeded quota: slices' };
+      return Response.json({ kind: 'Endpoints', state, message: 'exceeded quota: few', alsoEndpointSlice });
     };
     const { of } = await stage.findings(['--active'], { fetch, clock: hurried().clock });
     expect(of('HW-902')?.details).toEqual(['the daemon says: refused/HostRefused: exceeded quota: few']);
+    expect(of('HW-903')?.details).toEqual(['the daemon says: refused/HostRefused: exceeded quota: slices']);
   });
 
   it.each([

@@ -33,8 +33,8 @@ export interface SyncProofOptions {
   addresses: readonly [string, string];
   /** The kinds that Hostward syncs here, each with the place of its copy. */
   awaited: readonly { kind: 'Endpoints' | 'EndpointSlice'; place: ObjectName }[];
-  /** Asked when a copy does not come, while its object is there: what the daemon says of it. */
-  whyNot: () => Promise<string | undefined>;
+  /** Asked when a copy does not come, while its object is there: what the daemon says of it, by kind. */
+  whyNot: () => Promise<ReadonlyMap<string, string>>;
 }
 
 export interface SyncProof {
@@ -42,8 +42,8 @@ export interface SyncProof {
   notMade: Exclude<Answer, { kind: 'ok' }> | undefined;
   /** By kind: how long the copy took; undefined = it did not come. */
   arrived: ReadonlyMap<string, number | undefined>;
-  /** What the daemon said of the object whose copy did not come. */
-  because: string | undefined;
+  /** By kind: what the daemon said of the object whose copy did not come. */
+  because: ReadonlyMap<string, string>;
   changed: ReadonlyMap<string, number | undefined>;
   /** Copies that did not go by themselves. */
   stayed: readonly string[];
@@ -76,7 +76,7 @@ class Prover {
     const { signal } = this.#options;
     let arrived: SyncProof['arrived'] = new Map();
     let changed: SyncProof['changed'] = new Map();
-    let because: string | undefined;
+    let because: SyncProof['because'] = new Map();
     try {
       await this.#sweep();
       await this.#make();

@@ -66,21 +66,21 @@ async function attempt(patient: Patient): Promise<Attempt> {
   return { kind: 'proof', proof };
 }
 
-/** What the daemon on this machine says of an object; undefined where none answers. */
-async function saidOf({ context, settings }: Patient, key: string): Promise<string | undefined> {
+/** What the daemon on this machine says of the objects of a name, by kind; nothing where none answers. */
+async function saidOf({ context, settings }: Patient, key: string): Promise<ReadonlyMap<string, string>> {
   const path = `/status?object=${encodeURIComponent(key)}`;
   const answer = await askDaemon(context, localAddress(settings.listen), path).catch((thrown) => {
     if (thrown instanceof CommandFault) return undefined;
     throw thrown;
   });
-  const { state, message, alsoEndpointSlice } = answer?.value ?? {};
-  const slice = isRecord(alsoEndpointSlice) ? alsoEndpointSlice : {};
-  const found = [
-    { state, message },
-    { state: slice['state'], message: slice['message'] },
-  ];
-  const bad = found.find((one) => typeof one.state === 'string' && one.state !== 'inSync');
-  return bad && [bad.state, bad.message].filter((part) => typeof part === 'string').join(': ');
+  const told = [answer?.value, answer?.value['alsoEndpointSlice']].filter(isRecord);
+  const bad = told.filter(({ state }) => typeof state === 'string' && state !== 'inSync');
+  return new Map(
+    bad.map(({ kind, state, message }) => [
+      String(kind),
+      [state, message].filter((part) => typeof part === 'string').join(': '),
+    ]),
+  );
 }
 
 /** A namespace of the virtual cluster whose objects come to the host. */
@@ -122,8 +122,9 @@ function arrival(kind: 'Endpoints' | 'EndpointSlice') {
       const took = arrived.get(kind);
       if (took !== undefined) return ok(`after ${milliseconds(took)}`);
       if (isInterrupted) return interrupted;
+      const why = because.get(kind);
       return fault(`no copy of the ${kind} came to the host within 4 s`, {
-        ...(because !== undefined && { details: [`the daemon says: ${because}`] }),
+        ...(why !== undefined && { details: [`the daemon says: ${why}`] }),
         mend: `${patient.commandHere('status')}   # does the daemon run, and what does it say`,
       });
     });
