@@ -80,7 +80,7 @@ export function judgeEndings(endings: readonly Ending[], now: Date, mend: string
   return ok(
     first === undefined
       ? 'nothing on the way has an end'
-      : `the first to end is ${first.what}, ${dateText(first.ends)}`,
+      : `the first to end is ${first.what}, ${dateText(first.ends, nowMs)}`,
   );
 }
 
@@ -91,11 +91,16 @@ function isSoon({ begins, ends }: Ending, nowMs: number): boolean {
 
 function endText({ ends }: Ending, nowMs: number): string {
   const leftMs = ends.getTime() - nowMs;
-  const hours = Math.max(1, Math.round(Math.abs(leftMs) / 3_600_000));
-  const span = hours < 48 ? counted(hours, 'hour') : counted(Math.round(hours / 24), 'day');
-  return leftMs > 0 ? `ends in ${span}, ${dateText(ends)}` : `ended ${span} ago, ${dateText(ends)}`;
+  const minutes = Math.max(1, Math.round(Math.abs(leftMs) / 60_000));
+  const hours = Math.round(minutes / 60);
+  const ofDays = hours < 48 ? counted(hours, 'hour') : counted(Math.round(hours / 24), 'day');
+  const span = minutes < 120 ? counted(minutes, 'minute') : ofDays;
+  return leftMs > 0 ? `ends in ${span}, ${dateText(ends, nowMs)}` : `ended ${span} ago, ${dateText(ends, nowMs)}`;
 }
 
-function dateText(date: Date): string {
-  return date.toISOString().slice(0, 10);
+/** A day says too little of what ends today. */
+function dateText(date: Date, nowMs: number): string {
+  const text = date.toISOString();
+  const isNear = Math.abs(date.getTime() - nowMs) < 2 * dayMs;
+  return isNear ? `${text.slice(0, 10)} ${text.slice(11, 16)} UTC` : text.slice(0, 10);
 }
