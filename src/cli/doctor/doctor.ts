@@ -73,7 +73,7 @@ async function printLackedRights(context: Context, options: Options, signal: Abo
 
 type JudgedRun = JudgedFindings & { exitCode: ExitCode };
 
-/** Looks again until nothing is at fault, or until the time is over. */
+/** Looks again until nothing is at fault or about to change, or until the time is over. */
 async function untilWell(
   context: Context,
   options: Options,
@@ -84,7 +84,8 @@ async function untilWell(
   for (;;) {
     const judged = await once(context, options, how);
     const leftMs = endMs - clock.now();
-    if (judged.exitCode === exitCodes.fine || leftMs <= 0 || how.signal.aborted) return judged;
+    const isWell = judged.exitCode === exitCodes.fine && !judged.findings.some(({ mayPass }) => mayPass);
+    if (isWell || leftMs <= 0 || how.signal.aborted) return judged;
     await pause(clock, Math.min(againMs, leftMs), how.signal);
   }
 }

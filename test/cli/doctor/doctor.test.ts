@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import { type Clock, systemClock } from '../../../src/clock.ts';
 import { openBench } from '../../management/server/bench.ts';
-import { account, hostNamespace, Stage, soundConfiguration, soundRules } from './stage.ts';
+import { account, hostNamespace, resourceOf, Stage, soundConfiguration, soundRules } from './stage.ts';
 
 const stage = new Stage();
 beforeAll(() => stage.start());
@@ -145,6 +146,31 @@ describe('hostward doctor', () => {
     } finally {
       stage.host.access.setRules(account, soundRules);
     }
+  });
+
+  it('--wait looks again while nobody has taken the lease of a rollout', async () => {
+    const configuration = {
+      ...soundConfiguration,
+      hostward: { ...soundConfiguration.hostward, leaderElection: 'always' },
+    };
+    const lease = { namespace: hostNamespace, name: 'hostward-vc' };
+    const { apiVersion, kind } = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
+    await stage.create('host', { apiVersion, kind, metadata: lease });
+    const renewTime = new Date().toISOString().replace('Z', '000Z');
+    const spec = { holderIdentity: 'hostward-0_1', leaseDurationSeconds: 3600, renewTime };
+    let pauses = 0;
+    const clock: Clock = {
+      ...systemClock,
+      after(delayMs, run) {
+        if (delayMs !== 2_000) return systemClock.after(delayMs, run);
+        pauses++;
+        void stage.hostClient.change(resourceOf(kind), lease, { spec }).then(run);
+        return { cancel: () => undefined };
+      },
+    };
+    const { code, of } = await stage.findings(['--wait', '5m'], { configuration, clock });
+    await stage.hostClient.remove(resourceOf(kind), lease);
+    expect([code, of('HW-602')?.says, pauses]).toEqual([0, 'held by hostward-0_1', 1]);
   });
 
   it('--rights prints nothing where nothing is missing', async () => {

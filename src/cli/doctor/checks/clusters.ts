@@ -54,17 +54,25 @@ async function reach(patient: Patient, side: Side): Promise<Finding> {
   const result = await probe(connection);
   if (result.kind === 'faults') {
     await connection.close();
-    return silent(patient, side, result.faults);
+    return silent(patient, side, result.faults, ownPodText(patient, side, connection.server));
   }
   patient.takeCluster(side, await meet(credentials, result.version, clock), connection);
   return ok(`${connection.server} answers, by ${credentials.source}`);
 }
 
-function silent(patient: Patient, side: Side, faults: readonly ClusterFault[]): Finding {
+/** The kubeconfig that vCluster writes names localhost, which only its own pod reaches. */
+function ownPodText({ isInPod, settings }: Patient, side: Side, server: string): string | undefined {
+  const isLoopback = /^(localhost|127\..*|\[::1\])$/.test(new URL(server).hostname);
+  if (side === 'host' || !isInPod || !isLoopback || settings.virtualServer !== undefined) return undefined;
+  const { virtualClusterName, hostNamespace } = settings;
+  return `unless Hostward is a sidecar of vCluster, set hostward.virtualServer to https://${virtualClusterName}.${hostNamespace}, because localhost is this pod`;
+}
+
+function silent(patient: Patient, side: Side, faults: readonly ClusterFault[], before?: string): Finding {
   patient.silent.add(side);
   const [first, ...others] = faults;
   const options = side === 'virtual' ? '--virtual-kubeconfig' : '--host-kubeconfig';
-  const mend = [first?.fix, `or name another kubeconfig with ${options} FILE`].filter(Boolean).join('; ');
+  const mend = [before, first?.fix, `or name another kubeconfig with ${options} FILE`].filter(Boolean).join('; ');
   const details = others.map(({ message, fix }) => `${message}; ${fix}`);
   return fault(`the ${side} cluster cannot be asked: ${first?.message ?? 'no reason'}`, { details, mend });
 }

@@ -51,8 +51,20 @@ const filesCanBeRead: Check = {
     if (found.length === 0) return ok('every file that the configuration names can be read');
     const details = found.map((one) => formatFault(one));
     const isFault = found.some(({ severity }) => severity === 'fault');
+    // What is only a warning is a certificate, whose file is where it should be.
+    const renew =
+      'renew the kubeconfig or the certificate, or correct the clock of this machine; a changed file is read by itself';
+    if (!isFault)
+      return warning(`${counted(countOf(found), 'certificate does', 'certificates do')} not count now`, {
+        details,
+        mend: renew,
+      });
+    const isMixed = found.some(({ severity }) => severity !== 'fault');
     const mend = 'mount the file, correct the path in the configuration, or let the user of the daemon read it';
-    return (isFault ? fault : warning)(`${counted(countOf(found), 'file')} cannot be used`, { details, mend });
+    return fault(`${counted(countOf(found), 'file')} cannot be used`, {
+      details,
+      mend: isMixed ? `${mend}; ${renew}` : mend,
+    });
   },
 };
 

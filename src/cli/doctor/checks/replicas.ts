@@ -3,7 +3,7 @@ import { leasesResource } from '../../../cluster/wire/scope.ts';
 import { needsLease } from '../../../daemon/clusters/lease.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import type { Check } from '../patient/check.ts';
-import { couldNotCheck, fault, ok, warning } from '../patient/finding.ts';
+import { couldNotCheck, type Finding, fault, ok, warning } from '../patient/finding.ts';
 
 const areElected: Check = {
   code: 'HW-601',
@@ -33,6 +33,7 @@ const leaseFits: Check = {
       return isWanted
         ? couldNotCheck(`no daemon has taken the lease ${namespace}/${name} yet`, {
             mend: `${patient.commandHere('status')}   # where a daemon runs; it says why it does not write`,
+            mayPass: true,
           })
         : ok('no lease, and none is wanted');
     if (answer.kind !== 'ok')
@@ -41,6 +42,8 @@ const leaseFits: Check = {
       });
     const { holder, renewed, renewedMs, endsMs } = leaseOf(answer.object['spec']);
     const nowMs = patient.context.clock.wallTime().getTime();
+    const madeMs = Date.parse(answer.object.metadata.creationTimestamp ?? '') || nowMs;
+    const isRollout = nowMs - (renewedMs || madeMs) < rolloutMs;
     const isHeld = holder !== '' && endsMs > nowMs;
     const look = `kubectl -n ${namespace} get lease ${name} -o yaml`;
     if (isWanted && isHeld && renewedMs - nowMs > skewMs)
@@ -49,10 +52,13 @@ const leaseFits: Check = {
       });
     if (isWanted && isHeld) return ok(`held by ${holder}`);
     if (isWanted && holder === '')
-      return warning(`nobody holds the lease ${namespace}/${name}, so nobody writes`, { mend: look });
+      return nobodyWrites(`nobody holds the lease ${namespace}/${name}, so nobody writes`, { isRollout, look });
     if (isWanted) {
       const since = renewed === '' ? 'never renewed it' : `not renewed it since ${renewed}`;
-      return warning(`${holder} holds the lease ${namespace}/${name}, and has ${since}: nobody writes`, { mend: look });
+      return nobodyWrites(`${holder} holds the lease ${namespace}/${name}, and has ${since}: nobody writes`, {
+        isRollout,
+        look,
+      });
     }
     if (!isHeld) return ok('no lease is wanted, and nobody holds one');
     return fault(
@@ -63,6 +69,13 @@ const leaseFits: Check = {
     );
   },
 };
+
+/** As long as a start waits for an API server. */
+const rolloutMs = 5 * 60_000;
+
+function nobodyWrites(says: string, { isRollout, look }: { isRollout: boolean; look: string }): Finding {
+  return isRollout ? warning(says, { mend: look, mayPass: true }) : fault(says, { mend: look });
+}
 
 /** As HW-303 judges clocks. */
 const skewMs = 60_000;

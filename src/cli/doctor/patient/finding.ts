@@ -12,6 +12,8 @@ export interface Finding {
   details?: readonly string[];
   /** The command that mends it, or what to do when no command can. */
   mend?: string;
+  /** What a rollout may mend by itself, so that --wait looks again. */
+  mayPass?: boolean;
 }
 
 export interface CheckedFinding extends Finding {
@@ -22,7 +24,7 @@ export function ok(says: string): Finding {
   return { verdict: 'ok', says };
 }
 
-type More = Pick<Finding, 'details' | 'mend'>;
+type More = Pick<Finding, 'details' | 'mend' | 'mayPass'>;
 
 export function fault(says: string, more: More = {}): Finding {
   return { verdict: 'fault', says, ...more };
