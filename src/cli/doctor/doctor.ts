@@ -19,6 +19,7 @@ import { type Examination, examine } from './examine.ts';
 import { grantsText } from './grants.ts';
 import type { Check } from './patient/check.ts';
 import { type Code, codes, isCode } from './patient/codes.ts';
+import type { CheckVerdict } from './patient/finding.ts';
 import { Patient } from './patient/patient.ts';
 import { type JudgedFindings, print } from './report.ts';
 
@@ -55,7 +56,8 @@ async function printLackedRights(context: Context, options: Options, signal: Abo
     ]);
     const { user, rights } = patient.lacked.get(side) ?? { user: undefined, rights: [] };
     if (rights.length === 0) {
-      const obstacle = findings.find(({ verdict }) => verdict === 'fault' || verdict === 'couldNotCheck');
+      const first = (wanted: CheckVerdict) => findings.find(({ verdict }) => verdict === wanted);
+      const obstacle = first('fault') ?? first('couldNotCheck');
       const why = obstacle === undefined ? '' : `; but ${obstacle.code}: ${obstacle.says}`;
       context.stderr.write(`no right is known to be missing in the ${side} cluster${why}\n`);
       return obstacle === undefined ? exitCodes.fine : exitCodes.environment;

@@ -173,6 +173,17 @@ describe('hostward doctor', () => {
     expect([code, of('HW-602')?.says, pauses]).toEqual([0, 'held by hostward-0_1', 1]);
   });
 
+  it('--rights grants nothing in a namespace that is probably not the meant one', async () => {
+    stage.host.access.setRules(account, []);
+    try {
+      const { code, out, err } = await stage.doctor(['--rights', 'host', '--host-namespace', 'nowhere']);
+      expect([code, out]).toEqual([3, '']);
+      expect(err).toContain('has no right in nowhere: is that the namespace? Its pods are in vcluster-vc');
+    } finally {
+      stage.host.access.setRules(account, soundRules);
+    }
+  });
+
   it('--rights prints nothing where nothing is missing', async () => {
     const { code, out, err } = await stage.doctor(['--rights', 'host']);
     expect([code, out]).toEqual([0, '']);
