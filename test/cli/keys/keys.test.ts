@@ -143,7 +143,7 @@ describe('reaching the server', () => {
     expect((await bench.ask('GET', keysPath, { key: undefined })).code).toBe(401);
   });
 
-  it('ends with 3 when another process holds the folder and does not answer', async () => {
+  it('ends with 3 when another process holds the folder and does not answer (at length)', async () => {
     const { folder, remove } = newFolder();
     await runIn(folder, ['keys', 'create', 'first', '--admin']);
     const { DatabaseSync } = await import('node:sqlite');

@@ -104,7 +104,7 @@ describe('Evaluations', () => {
     }
   });
 
-  it('answers expressions that hang as faults, with the bytes of hostward eval, and all others as faults too', async () => {
+  it('answers expressions that hang as faults, with the bytes of hostward eval, and all others as faults too (at length)', async () => {
     const evaluations = openShared();
     const hang = '(() => { while (true); })()';
     for (const request of [
@@ -126,7 +126,7 @@ describe('Evaluations', () => {
       );
   });
 
-  it('answers a long line of expressions that hang within its time, and a case of them as one that fails', async () => {
+  it('answers a long line of expressions that hang within its time, and a case of them as one that fails (at length)', async () => {
     const evaluations = openShared();
     const labels = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`k${at}`, 'v']));
     const expression = '(() => { while (true); })()';

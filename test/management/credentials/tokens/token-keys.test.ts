@@ -26,7 +26,7 @@ async function keyIdOf(keys: TokenKeys, nowMs: number): Promise<string> {
 }
 
 describe('the keys that sign tokens', () => {
-  it('over a hundred days no token is made that a verifier with an older key set refuses, nor one that loses its key', async () => {
+  it('over a hundred days no token is made that a verifier with an older key set refuses, nor one that loses its key (at length)', async () => {
     let keys = await TokenKeys.open(folder, startMs);
     const published: { atMs: number; kids: Set<string> }[] = [];
     const made: { kid: string; atMs: number }[] = [];

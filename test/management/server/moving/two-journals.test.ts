@@ -62,7 +62,7 @@ async function send(name: string, method: 'DELETE' | 'PATCH', key: string, body?
   await door.send({ method, path, ...(body && { body, contentType: 'application/merge-patch+json' }) });
 }
 
-it('are read as two by a restore, which goes into no cluster and touches nothing there', async () => {
+it('are read as two by a restore, which goes into no cluster and touches nothing there (at length)', async () => {
   const namespace = await newNamespace(host);
   const one = await opened('one', namespace);
   const two = await opened('two', namespace);

@@ -159,7 +159,7 @@ describe('versions of secrets', () => {
     await both.until(async () => (await both.use(b, 'root', both.admin)) === 200, 'the replica with all its peppers');
   });
 
-  it('of token keys sign when every replica has had them as long as key sets are kept', async () => {
+  it('of token keys sign when every replica has had them as long as key sets are kept (at length)', async () => {
     const now = () => both.clock.wallTime().getTime();
     const [old] = a.api.issuing.keys.ids;
     await a.api.issuing.keys.rotate(now());
@@ -245,7 +245,7 @@ describe('the ends of the audit log and of the journal in the store', () => {
 });
 
 describe('hostward store recover', () => {
-  it('names the replica whose journal is missing, and leaves no key enabled then', async () => {
+  it('names the replica whose journal is missing, and leaves no key enabled then (at length)', async () => {
     const key = await both.makeKey(a, 'recovered');
     expect(await both.use(a, 'recovered', key)).toBe(200);
     await a.api.close();
