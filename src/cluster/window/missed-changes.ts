@@ -128,7 +128,8 @@ export class MissedChanges<T extends Item> {
     let lacking = this.#removedSinceList;
     for (const suspect of this.#suspects.values())
       if (suspect.head === undefined && this.#stillStands(suspect)) lacking++;
-    return !mayLack(lacking, this.#options.cache.size + this.#removedSinceList);
+    // One alone is asked for by name.
+    return lacking > 1 && !mayLack(lacking, this.#options.cache.size + this.#removedSinceList);
   }
 
   /** While no watch runs, differences are known, and the reflector mends them by itself. */

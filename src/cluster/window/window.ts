@@ -19,7 +19,7 @@ export const believedShare = 0.2;
 
 /** Whether a list may lack so many of all objects without a second look: an empty answer is more often a broken server than an empty cluster. */
 export function mayLack(missing: number, all: number): boolean {
-  return missing <= believedDeletes && missing <= Math.max(1, all * believedShare);
+  return missing <= believedDeletes && missing <= all * believedShare;
 }
 
 export type Found = 'found' | 'absent' | 'unknown';

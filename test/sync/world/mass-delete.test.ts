@@ -11,7 +11,7 @@ import { VirtualClock } from '../../virtual-clock.ts';
 import { copyWith, translation } from '../facts.ts';
 
 /** Two full turns and a rest. */
-const copies = 4_500;
+const many = 4_500;
 
 const keyAt = (at: number): Key => `default/o${at}`;
 const nameAt = (at: number) => hostName({ namespace: 'default', name: `o${at}` }, 'vc');
@@ -23,7 +23,7 @@ function copyAt(at: number, sample: HostItem): HostItem {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-function opened(others = { deletes: 0, copies: 0 }) {
+function opened(others = { deletes: 0, copies: 0 }, copies = many) {
   const sample = copyWith();
   const host = new Map<string, HostItem>();
   const virtual = new Set<Key>();
@@ -37,7 +37,9 @@ function opened(others = { deletes: 0, copies: 0 }) {
     relists.push(why);
     await turn();
   };
-  const find = async (key: Key) => (virtual.has(key) ? 'found' : 'absent');
+  /** The server has them, and its lists lack them. */
+  const hidden = new Set<Key>();
+  const find = async (key: Key) => (virtual.has(key) || hidden.has(key) ? 'found' : 'absent');
   const window = { has: (key: Key) => virtual.has(key), relist, find };
   // The server has them all, whatever its lists say.
   const reallyThere = new Set(virtual);
@@ -75,7 +77,7 @@ function opened(others = { deletes: 0, copies: 0 }) {
   const clock = new VirtualClock();
   const options = { world, clock, random: () => 0.5, log: silentLog, metrics: createMetrics() };
   const guarded = new MassDelete({ ...options, enqueue: (key) => void enqueued.push(key), others: () => others });
-  return { clock, guarded, virtual, services, reallyThere, relists, enqueued };
+  return { clock, guarded, virtual, hidden, services, reallyThere, relists, enqueued };
 }
 
 describe('the first lists', () => {
@@ -110,7 +112,7 @@ describe('the first lists', () => {
 
   it('ask for second lists when they lack many objects, although each turn saw few of them', async () => {
     const { clock, guarded, virtual, relists, enqueued } = opened();
-    for (let at = 0; at < copies; at += 90) virtual.delete(keyAt(at));
+    for (let at = 0; at < many; at += 90) virtual.delete(keyAt(at));
     virtual.delete(keyAt(1));
     await guarded.judgeFirstLists();
     expect(enqueued).toEqual([]);
@@ -259,5 +261,68 @@ describe('a list of Services that is in doubt for another kind', () => {
     guarded.judgeList('services');
     await clock.advance(30_000);
     expect([enqueued, guarded.guard.size]).toEqual([[], 49]);
+  });
+});
+
+// A share of one object means nothing, and its copy shall not wait for ten seconds when it is really gone.
+describe('a list that lacks one of few objects', () => {
+  const few = () => opened({ deletes: 0, copies: 0 }, 4);
+  const lack = ({ virtual, guarded }: ReturnType<typeof opened>, key: Key) => {
+    virtual.delete(key);
+    guarded.noteChange(key, 'objects', { isAbsentFromList: true });
+    guarded.judgeList('objects');
+  };
+
+  it('is believed at once when the server has no such object', async () => {
+    const stage = few();
+    await stage.guarded.judgeFirstLists();
+    lack(stage, keyAt(0));
+    await turn();
+    expect([stage.enqueued, stage.guarded.guard.size, stage.guarded.doubts]).toEqual([[keyAt(0)], 0, []]);
+  });
+
+  it('is a lie when the server has the object, after a start too', async () => {
+    for (const isFirst of [true, false]) {
+      const stage = few();
+      stage.hidden.add(keyAt(0));
+      if (isFirst) stage.virtual.delete(keyAt(0));
+      await stage.guarded.judgeFirstLists();
+      if (!isFirst) lack(stage, keyAt(0));
+      await stage.clock.advance(60_000);
+      expect([stage.enqueued, stage.guarded.guard.size]).toEqual([[], 1]);
+      expect(stage.guarded.doubts).toMatchObject([{ list: 'Endpoints', deletes: 1, isLie: true }]);
+      stage.virtual.add(keyAt(0));
+      stage.guarded.noteChange(keyAt(0), 'objects', { isAbsentFromList: false });
+      await stage.clock.advance(120_000);
+      expect([stage.enqueued, stage.guarded.guard.size, stage.guarded.doubts]).toEqual([[], 0, []]);
+    }
+  });
+
+  it('and its Service too is believed at once, when neither is there', async () => {
+    const stage = few();
+    const { guarded, services, enqueued } = stage;
+    await guarded.judgeFirstLists();
+    services.present.delete(keyAt(0));
+    stage.reallyThere.delete(keyAt(0));
+    stage.virtual.delete(keyAt(0));
+    guarded.noteChange(keyAt(0), 'services', { isAbsentFromList: true });
+    guarded.noteChange(keyAt(0), 'objects', { isAbsentFromList: true });
+    guarded.judgeList('services');
+    guarded.judgeList('objects');
+    await turn();
+    expect([enqueued, guarded.guard.size, guarded.doubts]).toEqual([[keyAt(0)], 0, []]);
+  });
+
+  it('is doubted like a list that lacks many when it lacks two', async () => {
+    const stage = few();
+    const { clock, virtual, guarded, enqueued, relists } = stage;
+    await guarded.judgeFirstLists();
+    virtual.delete(keyAt(1));
+    guarded.noteChange(keyAt(1), 'objects', { isAbsentFromList: true });
+    lack(stage, keyAt(0));
+    await clock.advance(9_999);
+    expect([enqueued, relists]).toEqual([[], []]);
+    await clock.advance(1);
+    expect(new Set(enqueued)).toEqual(new Set([keyAt(0), keyAt(1)]));
   });
 });
