@@ -97,7 +97,8 @@ export class SyncStage {
     const { admin } = this.backend[side];
     const written = new Set(['default', ...(this.#namespaces.get(side)?.keys() ?? [])]);
     const left = async (): Promise<KubeObject[]> => {
-      const items = await this.list(side, resource);
+      // A test may have written to a namespace of the system.
+      const items = await this.#listAll(side, resource);
       return items.filter(({ metadata: { namespace = '', name } }) => written.has(namespace) && name !== 'kubernetes');
     };
     const found = await left();
@@ -256,10 +257,14 @@ export class SyncStage {
   }
 
   async list(side: Side, resource: string): Promise<KubeObject[]> {
+    const items = await this.#listAll(side, resource);
+    return items.filter(({ metadata }) => !systemNamespaces.includes(metadata.namespace ?? ''));
+  }
+
+  async #listAll(side: Side, resource: string): Promise<KubeObject[]> {
     const answer = await this.backend[side].admin.request('GET', `${groupOf(resource)}/${resource}`);
     expectDone(answer, `list ${resource}`);
-    const { items } = answer.json as { items: KubeObject[] };
-    return items.filter(({ metadata }) => !systemNamespaces.includes(metadata.namespace ?? ''));
+    return (answer.json as { items: KubeObject[] }).items;
   }
 
   async patch(

@@ -201,7 +201,9 @@ describe('ChildSandbox', () => {
     expect(Number(peakMb) / 1_024).toBeLessThan(200);
   });
 
-  it('survives within its memory when short requests have the longest answers (at length)', { timeout: 60_000 }, async () => {
+  it('survives within its memory when short requests have the longest answers (at length)', {
+    timeout: 60_000,
+  }, async () => {
     const reasons: StartReason[] = [];
     const expressions = ['value.repeat(262144)', '"a" + value'].map((source) => compiled(source).code);
     await using opened = await openSandbox({

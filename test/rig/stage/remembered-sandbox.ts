@@ -11,6 +11,8 @@ interface Shared {
 
 /** As many configurations as a few scenarios have. */
 const mostShared = 24;
+/** Of one configuration. Questions come again soon or never; an hour with reloads must not look like a leak. */
+const mostAnswers = 200;
 const shared = new Map<string, Shared>();
 
 function sharedOf(setup: SandboxSetup): Shared {
@@ -29,10 +31,12 @@ function sharedOf(setup: SandboxSetup): Shared {
 export class RememberedSandbox implements Sandbox {
   readonly #setup: SandboxSetup;
   readonly #shared: Shared;
+  readonly #stopped: () => void;
   #isOpen = false;
 
-  constructor(setup: SandboxSetup) {
+  constructor(setup: SandboxSetup, stopped: () => void) {
     this.#setup = setup;
+    this.#stopped = stopped;
     this.#shared = sharedOf(setup);
   }
 
@@ -42,6 +46,7 @@ export class RememberedSandbox implements Sandbox {
 
   async stop(): Promise<void> {
     this.#isOpen = false;
+    this.#stopped();
   }
 
   /** A stopped one answers nobody. */
@@ -51,8 +56,10 @@ export class RememberedSandbox implements Sandbox {
     if (known !== undefined) return known;
     this.#shared.isolate ??= new InProcessSandbox(this.#setup);
     const outcome = await this.#shared.isolate.run(text);
+    const { answers } = this.#shared;
+    if (answers.size >= mostAnswers) answers.clear();
     // A time-out may be the machine's.
-    if (outcome.kind === 'answer') this.#shared.answers.set(text, outcome);
+    if (outcome.kind === 'answer') answers.set(text, outcome);
     return outcome;
   }
 }

@@ -78,7 +78,7 @@ export class RigDaemon {
 
   /** A sandbox that dies with the daemon: nobody answers a dead one. */
   #openSandbox(setup: SandboxSetup): Sandbox {
-    const sandbox = new RememberedSandbox(setup);
+    const sandbox: Sandbox = new RememberedSandbox(setup, () => this.#sandboxes.delete(sandbox));
     this.#sandboxes.add(sandbox);
     return sandbox;
   }
