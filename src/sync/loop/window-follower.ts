@@ -1,7 +1,7 @@
 // Listens to the windows of one sync and says which keys must be looked at. In: changes of both sides. Out: keys, and word of a
 // first list, a proof, or a change of the owner. It must never write.
 import { type Key, keyOf } from '../../object/meta/object.ts';
-import type { VirtualList } from '../world/doubt/doubted-list.ts';
+import type { VirtualList } from '../world/doubt/delete-guard.ts';
 import type { MassDelete } from '../world/doubt/mass-delete.ts';
 import type { Windows } from '../world/sources.ts';
 import type { SyncWorld } from './pass/rules.ts';

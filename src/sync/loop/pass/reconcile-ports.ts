@@ -14,7 +14,7 @@ import type { OwnerState } from '../../plan/owner.ts';
 import { type Facts, isHostWrite, type Outcome, type PlannedRequest } from '../../plan/step.ts';
 import type { Referrers } from '../../references/referrers.ts';
 import { type Contest, namelessRival } from '../../world/contest.ts';
-import type { DeleteGuard } from '../../world/doubt/doubted-list.ts';
+import type { DeleteGuard } from '../../world/doubt/delete-guard.ts';
 import type { LedgerPage } from '../../world/ledger.ts';
 import type { WriteLog } from '../../world/write-log.ts';
 import { BackFlowBrake } from './back-flow-brake.ts';

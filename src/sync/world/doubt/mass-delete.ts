@@ -7,7 +7,8 @@ import type { Metrics } from '../../../metrics.ts';
 import { type Key, keyOf } from '../../../object/meta/object.ts';
 import { isOursFor } from '../../plan/ownership.ts';
 import type { World } from '../world.ts';
-import { DeleteGuard, DoubtedList, type ListDoubt, type VirtualList, type Withheld } from './doubted-list.ts';
+import { DeleteGuard, type VirtualList } from './delete-guard.ts';
+import { DoubtedList, type ListDoubt, type Withheld } from './doubted-list.ts';
 
 /** So many look-ups take some milliseconds. */
 const turnKeys = 2_000;
