@@ -245,7 +245,7 @@ describe('the ends of the audit log and of the journal in the store', () => {
 });
 
 describe('hostward store recover', () => {
-  it('names the replica whose journal is missing, and leaves no key enabled then (at length)', async () => {
+  it('names the replica whose journal is missing, and leaves no key enabled then', async () => {
     const key = await both.makeKey(a, 'recovered');
     expect(await both.use(a, 'recovered', key)).toBe(200);
     await a.api.close();
