@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { memoryShare } from '../limits/caller-limits.ts';
-import { type HeldByOwner, inOrder } from '../limits/give-way.ts';
+import { type HeldBytes, makeRoom } from '../limits/give-way.ts';
 
 /** Texts that wait, encryption and the system each hold the same bytes. */
 const mostUnreadBytes = 64 * 1024 * 1024;
@@ -22,12 +22,6 @@ interface Progress {
   owner: string;
   sentBytes: number;
   sinceMs: number;
-}
-
-interface Stalled {
-  response: ServerResponse;
-  sinceMs: number;
-  bytes: number;
 }
 
 export interface UnreadAnswersOptions {
@@ -59,9 +53,7 @@ export class UnreadAnswers {
     const nowMs = this.#options.clock.now();
     if (nowMs - this.#lookedMs < lookEveryMs) return;
     this.#lookedMs = nowMs;
-    const mostBytes = this.#mostBytes;
-    let unread = 0;
-    const owners = new Map<string, HeldByOwner<Stalled>>();
+    const held: HeldBytes[] = [];
     for (const [response, progress] of this.#open) {
       const { owner } = progress;
       const { socket } = response;
@@ -72,20 +64,10 @@ export class UnreadAnswers {
       const isStalled = !isMoving && nowMs - progress.sinceMs >= stalledAfterMs;
       const bytes = response.writableLength + (isStalled ? heldBySystem : 0);
       if (bytes === 0) continue;
-      unread += bytes;
-      const mine = owners.get(owner) ?? { stalled: [], bytes: 0 };
-      owners.set(owner, mine);
-      mine.bytes += bytes;
-      if (isStalled) mine.stalled.push({ response, sinceMs: progress.sinceMs, bytes });
+      const stalledSinceMs = isStalled ? progress.sinceMs : undefined;
+      held.push({ owner, bytes, stalledSinceMs, end: () => (response.socket ?? response).destroy() });
     }
-    if (unread <= mostBytes) return;
-    let cut = 0;
-    for (const { response, bytes } of inOrder([...owners.values()], mostBytes / owners.size)) {
-      if (unread <= mostBytes / 2) break;
-      unread -= bytes;
-      cut++;
-      (response.socket ?? response).destroy();
-    }
+    const cut = makeRoom(held, this.#mostBytes);
     if (cut > 0) this.#options.log.warn({ answers: cut }, 'answers cut that nobody reads');
   }
 }

@@ -7,6 +7,9 @@ import { copyNamespaces, mappingsOf } from '../../config/settings/host-namespace
 import type { CompiledMappings } from '../../config/settings/namespace-mappings.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { WorkQueue } from '../../queue/work-queue.ts';
+import type { ContentKind } from '../../sync/kinds/content/content-kind.ts';
+import type { LeftObject } from '../../sync/loop/content/left-objects.ts';
+import type { SearchAnswer } from '../../sync/loop/content/leftovers.ts';
 import { References } from '../../sync/loop/content/references.ts';
 import { Engine } from '../../sync/loop/engine.ts';
 import type { Sync } from '../../sync/loop/sync.ts';
@@ -65,14 +68,8 @@ export class SyncedCluster {
       ...options,
       settings: referenceSettings(settings, options.patches),
       openWindows: (kind) => this.windows.openContent(kind, options.settings()),
-      findCopies: async (kind) => {
-        const search = this.#search;
-        return search === undefined ? { kind: 'failed' } : findCopies(kind, search);
-      },
-      findImports: async (kind) => {
-        const search = this.#search;
-        return search === undefined ? { kind: 'failed' } : findImports(kind, search);
-      },
+      findCopies: (kind) => this.#search(findCopies, kind),
+      findImports: (kind) => this.#search(findImports, kind),
     });
     this.patches = new RunningPatches(options, { mappings: this.#mappings, references: this.references.names });
     const parts = {
@@ -136,11 +133,15 @@ export class SyncedCluster {
     await this.#takeKinds(this.#begun);
   }
 
-  get #search(): LeftoverSearch | undefined {
+  async #search<T extends LeftObject>(
+    find: (kind: ContentKind, search: LeftoverSearch) => Promise<SearchAnswer<T>>,
+    kind: ContentKind,
+  ): Promise<SearchAnswer<T>> {
     const connections = this.#options.connections();
+    if (connections === undefined) return { kind: 'failed' };
     const { virtualClusterName } = this.#options.settings();
     const { copyNamespaces } = this;
-    return connections && { ...connections, virtualClusterName, copyNamespaces, signal: this.#stopping.signal };
+    return find(kind, { ...connections, virtualClusterName, copyNamespaces, signal: this.#stopping.signal });
   }
 
   async stop(withinMs: number): Promise<void> {

@@ -5,7 +5,7 @@ import type { ServedRequest } from '../../apiserver/chain/served-request.ts';
 import type { Kind } from '../../apiserver/kinds/kind.ts';
 import type { ObjectLimits } from '../../apiserver/kinds/object-limits.ts';
 import type { CallerLimits, Holder } from '../../apiserver/limits/caller-limits.ts';
-import { type LoopShares, LoopTime, wholeLoop } from '../../apiserver/limits/loop-time.ts';
+import { type LoopShares, LoopTime } from '../../apiserver/limits/loop-time.ts';
 import type { UnprovenConnections } from '../../apiserver/limits/unproven-connections.ts';
 import type { User } from '../../apiserver/request/identity.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
@@ -31,7 +31,7 @@ import { ownerRules } from '../keys/owner-rules.ts';
 import { serverAnnotations } from '../keys/rules/server-marks.ts';
 import type { ManagementProxy } from '../proxy/proxy.ts';
 import { reviewProtobuf } from '../proxy/reviews.ts';
-import { admitProxied, classifier, creditedTo, maxHeaderBytes, proxiedSender } from '../proxy/sender.ts';
+import { classifier, creditedTo, maxHeaderBytes, proxiedAdmission, proxiedSender } from '../proxy/sender.ts';
 import { type OpenParts, selfReviews } from './open-parts.ts';
 import { otherPaths, versionOf } from './other-paths.ts';
 import { reportKind } from './report-kind.ts';
@@ -128,8 +128,8 @@ function callerRules(
 ): Pick<CallerHooks, 'admit' | 'works'> {
   const loopTime = new LoopTime(clock, loopShares);
   if (metrics !== undefined) loopTime.declareMetrics(metrics);
-  const passing = new LoopTime(clock, wholeLoop);
   const unread = new UnreadAnswers({ clock, log });
+  const admitProxied = proxiedAdmission(limits, unread, clock);
   const holderOf = (user: User): Holder => {
     const session = callers.sessionOf(user);
     return session === undefined ? nobody : creditedTo(session.credential);
@@ -138,11 +138,7 @@ function callerRules(
     admit: async (exchange) => {
       const { sender, target } = exchange;
       const of = holderOf(sender);
-      // These are streamed, and use little of the loop, but hundreds may begin at once.
-      if (proxy.route.takes(target)) {
-        if (exchange.client.kind === 'response') unread.opened(exchange.client.response, of.owner);
-        return admitProxied(limits, of, exchange).finally(() => passing.turn(of));
-      }
+      if (proxy.route.takes(target)) return admitProxied(of, exchange);
       const { response } = exchange;
       unread.opened(response, of.owner);
       // Probes have no key, and commands of this machine are few.

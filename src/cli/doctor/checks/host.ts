@@ -262,6 +262,6 @@ const hasNoOthers: Check = {
 };
 
 export const namespaceChecks: readonly Check[] = [hasNamespace, hasMapped];
-export const placeChecks: readonly Check[] = [hasNamespace, hasMapped, hasOwner];
+export const placeChecks: readonly Check[] = [...namespaceChecks, hasOwner];
 /** After the rights, because without them nothing can be listed. */
 export const mirrorChecks: readonly Check[] = [mirrors, hasNoOthers];

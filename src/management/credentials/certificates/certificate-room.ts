@@ -22,13 +22,12 @@ export function noRoom(
   const ofKey = count((record) => record.key.uid === key.uid);
   if (ofKey >= certificateLimits.ofOneKey)
     return `the access key ${key.name} has ${ofKey} client certificates, the most that one key may have; use a kubeconfig until it ends (hostward kubeconfig --exec does), or ask for a shorter certificateTTL`;
-  const ofOwner = count((record) => record.subject.kind === subject.kind && record.subject.name === subject.name);
+  const isOwners = (record: IssueRecord) =>
+    record.subject.kind === subject.kind && record.subject.name === subject.name;
+  const ofOwner = count(isOwners);
   if (ofOwner >= perOwner)
     return `the owner of the key has ${ofOwner} client certificates, and may have ${perOwner}; delete keys that are not used`;
-  const ofOwnerHere = count(
-    (record) =>
-      record.instance === instance && record.subject.kind === subject.kind && record.subject.name === subject.name,
-  );
+  const ofOwnerHere = count((record) => record.instance === instance && isOwners(record));
   if (ofOwnerHere >= certificateLimits.ofOneOwner)
     return `the owner of the key has ${ofOwnerHere} client certificates of this virtual cluster, the most that one owner may have; delete keys that are not used`;
   const ofInstance = count((record) => record.instance === instance);

@@ -4,7 +4,6 @@ import { Chain } from '../../../apiserver/chain/chain.ts';
 import type { ServedRequest } from '../../../apiserver/chain/served-request.ts';
 import type { Audit } from '../../../apiserver/kinds/kit.ts';
 import type { CallerLimits } from '../../../apiserver/limits/caller-limits.ts';
-import { LoopTime, wholeLoop } from '../../../apiserver/limits/loop-time.ts';
 import type { UnprovenConnections } from '../../../apiserver/limits/unproven-connections.ts';
 import { refuseImpersonation } from '../../../apiserver/request/denial.ts';
 import type { User } from '../../../apiserver/request/identity.ts';
@@ -14,7 +13,7 @@ import type { Clock } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';
 import { pathNotFound } from '../../../object/meta/status.ts';
 import type { ProxyRoute } from '../proxy-route.ts';
-import { admitProxied, classifier, creditedTo, proxiedSender } from '../sender.ts';
+import { classifier, creditedTo, proxiedAdmission, proxiedSender } from '../sender.ts';
 import type { TokenGate } from './token-gate.ts';
 import type { TokenHolder } from './token-holder.ts';
 
@@ -40,8 +39,8 @@ const probe: User = { name: 'system:anonymous', groups: ['system:unauthenticated
 
 export function directChain(parts: DirectChainParts): Chain {
   const { proxy, gate, limits, audit, failedLogin, clock, log } = parts;
-  const passing = new LoopTime(clock, wholeLoop);
   const unread = new UnreadAnswers({ clock, log });
+  const admitProxied = proxiedAdmission(limits, unread, clock);
   return new Chain({
     filters: {
       // A path with two meanings is no place behind the endpoint, and 404 like every other.
@@ -50,9 +49,8 @@ export function directChain(parts: DirectChainParts): Chain {
       failedLogin,
       admit: async (exchange) => {
         const caller = gate.holderOf(exchange.sender);
-        const of = caller && creditedTo(caller.credential);
-        if (exchange.client.kind === 'response') unread.opened(exchange.client.response, of?.owner ?? '');
-        if (of !== undefined) await admitProxied(limits, of, exchange).finally(() => passing.turn(of));
+        if (caller !== undefined) return admitProxied(creditedTo(caller.credential), exchange);
+        if (exchange.client.kind === 'response') unread.opened(exchange.client.response, '');
       },
       impersonate: ({ sender, request }) => {
         refuseImpersonation(request);

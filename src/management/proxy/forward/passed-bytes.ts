@@ -4,7 +4,7 @@
 // speed are passed on a slice at a time, so that others get a turn. In: each piece that passes. Out: whether more may follow.
 import type { Socket } from 'node:net';
 import { memoryShare } from '../../../apiserver/limits/caller-limits.ts';
-import { type HeldByOwner, inOrder } from '../../../apiserver/limits/give-way.ts';
+import { makeRoom } from '../../../apiserver/limits/give-way.ts';
 import type { Clock } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';
 import type { Gate } from '../../../object/text/small-chunks.ts';
@@ -33,12 +33,6 @@ interface Passing {
   waits: number;
   /** When a look last found that some were taken, or that none were waiting before. */
   movedMs: number;
-}
-
-interface Stalled {
-  socket: Socket;
-  sinceMs: number;
-  bytes: number;
 }
 
 export interface PassedBytesOptions {
@@ -148,22 +142,11 @@ export class PassedBytes {
   #cut(): void {
     const { clock, log, mostBytes } = this.#options;
     const nowMs = clock.now();
-    const owners = new Map<string, HeldByOwner<Stalled>>();
-    for (const [socket, { owner, bytes, movedMs }] of this.#open) {
-      const mine = owners.get(owner) ?? { stalled: [], bytes: 0 };
-      owners.set(owner, mine);
-      mine.bytes += bytes;
-      if (bytes > 0 && nowMs - movedMs >= stalledAfterMs) mine.stalled.push({ socket, sinceMs: movedMs, bytes });
-    }
-    const holders = [...owners.values()].filter(({ bytes }) => bytes > 0);
-    let left = this.#bytes;
-    let cut = 0;
-    for (const { socket, bytes } of inOrder(holders, mostBytes / holders.length)) {
-      if (left <= mostBytes / 2) break;
-      left -= bytes;
-      cut++;
-      socket.destroy();
-    }
+    const held = [...this.#open].map(([socket, { owner, bytes, movedMs }]) => ({
+      ...{ owner, bytes, stalledSinceMs: nowMs - movedMs >= stalledAfterMs ? movedMs : undefined },
+      end: () => socket.destroy(),
+    }));
+    const cut = makeRoom(held, mostBytes);
     if (cut > 0) log.warn({ connections: cut }, 'connections through the proxy cut that nobody reads');
   }
 }
