@@ -16,14 +16,16 @@ import {
 } from './launch.mjs';
 
 // V8 flags per command, chosen by the figures of bench/. A young generation that holds the garbage of a burst saves copying.
-// More than one helper thread would take the processor from the API servers next to us. --expose-gc lets the daemon give memory
-// back after a burst (daemon/give-back-memory). The old generation has no flag: limited to a fifth, it was collected every few
+// More than one helper thread would take the processor from the API servers next to us. --expose-gc lets a process give memory
+// back (daemon/process/keep-memory-small). The old generation has no flag: limited to a fifth, it was collected every few
 // seconds, 30 ms each time. The flags fit only the Node that they were measured with, because another Node may refuse to start
 // with an unknown flag.
+const collects = '--expose-gc';
 const heapFlags = {
   // Without a prototype, so that a word like "constructor" finds nothing.
   __proto__: null,
-  run: ['--max-semi-space-size=16', '--v8-pool-size=1', '--expose-gc'],
+  run: ['--max-semi-space-size=16', '--v8-pool-size=1', collects],
+  direct: [collects],
 };
 
 /** V8 takes half of a container's memory for objects, but never less than 256 MiB. In a small container that leaves too little for the rest. */

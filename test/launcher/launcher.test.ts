@@ -209,7 +209,7 @@ describe('the launcher', () => {
     [2 ** 43, []],
   ])('leaves half of a small container to what is no object: %i MiB', (mebibytes, wanted) => {
     const { stdout } = start(copy, pretendMemory(mebibytes * 1024 * 1024), 'direct');
-    expect(JSON.parse(stdout)[1]).toEqual([...wanted, '--disable-sigusr1']);
+    expect(JSON.parse(stdout)[1]).toEqual(['--expose-gc', ...wanted, '--disable-sigusr1']);
   });
 
   it('names the missing Node in one sentence under an old Node without a bundled Node', () => {

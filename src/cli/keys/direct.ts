@@ -9,6 +9,7 @@ import type { DirectSettings } from '../../config/settings/management-settings.t
 import { settingNaming } from '../../config/settings/table/named-files.ts';
 import { parseListen } from '../../config/settings/text-rules.ts';
 import { OperationsServer } from '../../daemon/operations/operations-server.ts';
+import { keepMemorySmall } from '../../daemon/process/keep-memory-small.ts';
 import { createLog, textLine, wantsText } from '../../log.ts';
 import type { DirectEndpoint } from '../../management/proxy/direct/direct-endpoint.ts';
 import { declareDirectMetrics } from '../../management/proxy/direct/direct-metrics.ts';
@@ -41,6 +42,7 @@ export async function direct(context: Context, options: Options): Promise<ExitCo
   const failedLogins = new logins.FailedLogins(clock);
   const endpoint = new direct.DirectEndpoint({ settings, environment, clock, log, failedLogin: failedLogins.failed });
   const operations = openOperations(context, { endpoint, failedLogins, listen, listenNames, settings });
+  const memory = keepMemorySmall(clock, globalThis.gc);
   // Listens before the start, because a pod may be told to stop while it starts.
   const stopped = new Promise<void>((resolve) => context.onSignal('stop', resolve));
   try {
@@ -53,6 +55,7 @@ export async function direct(context: Context, options: Options): Promise<ExitCo
   } finally {
     await operations.stop();
     await endpoint.stop();
+    memory.stop();
   }
   log.info({ component: 'direct' }, 'stopped');
   return exitCodes.fine;

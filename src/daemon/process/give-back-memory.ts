@@ -32,7 +32,7 @@ const quietShare = 0.05;
  * Collecting a larger heap would hold the loop for more than a tenth of a second. So beyond this size the heap grows slowly: 100,000
  * objects need 430 MiB instead of 560, for a quarter more processor time in the daemon. Small heaps do not pay this.
  */
-const heapLimitBytes = 128 * 1024 * 1024;
+export const shortHeapBytes = 128 * 1024 * 1024;
 
 /** Of what stayed after the last collection. The garbage of a hundred thousand passes is as large as what stays. */
 const growthPercent = 25;
@@ -44,14 +44,14 @@ export function giveBackMemory({ clock, busy, heap }: MemoryKeeper): { stop(): v
   const check = (heap: Heap): void => {
     const { bytes, keptBytes, collect, growSlowly } = heap;
     const share = busy();
-    if (!isSlow && bytes() > heapLimitBytes) {
+    if (!isSlow && bytes() > shortHeapBytes) {
       isSlow = true;
       growSlowly();
     }
     if (share >= busyShare) hasWorked = true;
     else if (hasWorked && share < quietShare) {
       hasWorked = false;
-      if (keptBytes() <= heapLimitBytes) collect();
+      if (keptBytes() <= shortHeapBytes) collect();
     }
     timer = clock.after(checkMs, () => check(heap));
   };
