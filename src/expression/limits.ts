@@ -62,7 +62,7 @@ export const sandboxLimits = {
   /** On a slow machine a millisecond is enough to read and write 20,000 characters; a slice allows four times that. */
   charsPerMs: 5_000,
   /**
-   * Silence allowed beyond a slice, for throwing away an isolate and building the next; beyond a longer time, that time again. A
+   * Silence allowed beyond a slice, for throwing away an isolate and building the next; beyond a longer time, half of that time. A
    * longer silence ends the process, but no request fails for its slice.
    */
   hangMs: 40,
@@ -117,6 +117,8 @@ export const offenceLimits = {
   valuesOfObject: 2,
   /** Distinct objects that run out, without a success in between, before the expression is set aside. */
   objects: 3,
+  /** Waiting requests from which on an expression is set aside: with half a second for each, the last would wait for a minute. */
+  crowd: 100,
   /** Values kept for each expression. */
   remembered: 1_000,
 } as const;

@@ -30,6 +30,13 @@ export function errorOf(outcome: RanOut): EvaluationError {
   }
 }
 
+/** A restart of the sandbox or a full queue is mostly over after a second. */
+const notRunMs = 1_000;
+
+export function notRun(message: string, isPassing: boolean): EvaluationError {
+  return { kind: 'crash', message, retryAfterMs: notRunMs, ...(isPassing && { isPassing }) };
+}
+
 /** A shorter value is likely to be an ordinary word, and removing it would garble the message. */
 const minSecretChars = 4;
 const minNestedSecretChars = 8;

@@ -13,7 +13,7 @@ import { harnessSource, type SandboxSetup } from '../realm/harness.ts';
 import type { RanOut, Sandbox } from '../sandbox/sandbox.ts';
 import { type AnswerFault, type GroupAnswer, isList, readAnswers, resultsOf } from './answer.ts';
 import { AnswerMemory, type AnswerMemoryOptions, isJson } from './answer-memory.ts';
-import { type EvaluationError, errorOf, plainMessage } from './evaluation-error.ts';
+import { type EvaluationError, errorOf, notRun, plainMessage } from './evaluation-error.ts';
 import type { ExpressionMetrics, Quarantined } from './expression-metrics.ts';
 import { Offenders, type Suspicion } from './offenders.ts';
 import { countOf, type EvaluationRequest, fillGaps, type GroupResult, type ValueGroup } from './request.ts';
@@ -72,9 +72,6 @@ interface EvaluatorParts {
   metrics?: ExpressionMetrics | undefined;
   isOnlooker?: boolean;
 }
-
-/** A restart of the sandbox or a full queue is mostly over after a second. */
-const unavailableMs = 1_000;
 
 const noErrors: GroupResult['errors'] = [];
 const noFaults: readonly AnswerFault[] = [];
@@ -171,16 +168,15 @@ class SandboxedEvaluator implements Evaluator {
       const message = `values of the object need more than ${sandboxLimits.frameChars} characters`;
       return this.#failAll(groups, { kind: 'size', message });
     }
+    this.#offenders.waiting++;
     const outcome = await (this.#sandbox as Sandbox).run(text, {
       alone: isRetry,
+      isOfKnown: request.isKnown ?? false,
       isSuspected: groups.some((group) => this.#isSuspected(group)),
       causes: groups.map(({ expression }) => this.#writer.indexOf(expression)),
     });
-    if (outcome.kind === 'unavailable')
-      return this.#failAll(groups, {
-        ...{ kind: 'crash', message: outcome.message, retryAfterMs: unavailableMs },
-        ...(this.#isStopped && { isPassing: true }),
-      });
+    this.#offenders.waiting--;
+    if (outcome.kind === 'unavailable') return this.#failAll(groups, notRun(outcome.message, this.#isStopped));
     if (outcome.kind !== 'answer') {
       const isAlone = isRetry || groups.length === 1;
       return isAlone ? this.#failAlone(request, outcome) : this.#tryEach(request, text);

@@ -1,7 +1,7 @@
 // The one memory of offenders. Its evidence is "this expression on this value ran out of time or memory". The value is set aside for a
 // pause that doubles, so that only its object fails. An object that brings more such values is set aside for the expression, and an
-// expression on which several objects in a row ran out is set aside for a second. As long as an expression has an offence on
-// record, its requests wait at the back end of the sandbox's line.
+// expression on which several objects in a row ran out is set aside for a second while a crowd waits. As long as an expression has an
+// offence on record, its requests wait at the back end of the sandbox's line.
 
 import type { Clock } from '../../clock.ts';
 import { backOffMs } from '../../pace/back-off.ts';
@@ -33,13 +33,15 @@ interface Offender {
   untilMs: number;
 }
 
-const { firstMs, lastOfValueMs, lastOfObjectMs, valuesOfObject, objects, remembered } = offenceLimits;
+const { firstMs, lastOfValueMs, lastOfObjectMs, valuesOfObject, objects, crowd, remembered } = offenceLimits;
 
 export class Offenders {
   readonly #clock: Clock;
   readonly #digestOf: (text: string) => string;
   readonly #offenders = new Map<number, Offender>();
   #sweptMs = 0;
+  /** Requests that wait for the sandbox; whoever sends them counts. */
+  waiting = 0;
 
   constructor(clock: Clock, digestOf: (text: string) => string) {
     this.#clock = clock;
@@ -91,9 +93,10 @@ export class Offenders {
     if (offences.size > remembered) offences.delete(offences.keys().next().value as string);
     inRow.add(subject);
     if (inRow.size < objects) return;
-    offender.untilMs = now + firstMs;
     // Start counting again: a bad object that happens to be tried first after the pause must not cause the next pause alone.
     inRow.clear();
+    // A harmless value waits for the pause too. Without a crowd it comes before all that have had their slice, and need not wait.
+    if (this.waiting >= crowd) offender.untilMs = now + firstMs;
   }
 
   /** Clears the value and the expression, but not the object: an object can bring good values between bad ones. */

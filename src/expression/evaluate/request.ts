@@ -15,6 +15,8 @@ export interface ValueGroup {
 export interface EvaluationRequest {
   /** Name of the object in the quarantine; without a name each value counts as an object. */
   subject?: string;
+  /** An earlier state of the object has been through the expressions, so that others without a past wait for it. */
+  isKnown?: boolean;
   hostObject: unknown;
   virtualObject: unknown;
   groups: readonly ValueGroup[];

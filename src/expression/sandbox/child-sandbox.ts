@@ -74,12 +74,12 @@ export class ChildSandbox implements Sandbox {
     await Promise.all([quick?.stop(), this.#slowEnd]);
   }
 
-  run(text: string, { causes = [], ...where }: RunOptions = {}): Promise<SandboxOutcome> {
+  run(text: string, { causes = [], isOfKnown = false, ...where }: RunOptions = {}): Promise<SandboxOutcome> {
     const quick = this.#quick;
     if (quick === undefined) return unavailable('the sandbox is not running');
     if (this.#line.isFull) return unavailable('too many evaluations are waiting for the sandbox');
     return new Promise((settle) => {
-      this.#line.add({ text, causes, settle }, where);
+      this.#line.add({ text, causes, isOfKnown, settle }, where);
       quick.wake();
     });
   }

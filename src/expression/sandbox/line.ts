@@ -1,7 +1,7 @@
 // The waiting requests in one line with two ends. The quick process takes batches from the front, where requests of different
 // causes take turns. A batch that runs out goes to the back, with every waiting request of the same causes, and requests of these
-// causes that come while it waits go there too. The slow process takes one request at a time from the back: the newest first, each for
-// a short slice; when none waits for a slice, and now and then, the oldest for its whole time.
+// causes that come while it waits go there too. The slow process takes one request at a time from the back: those of known objects and
+// then the newest first, each for a short slice; when none waits for a slice, and now and then, the oldest for its whole time.
 import type { Clock } from '../../clock.ts';
 import { sandboxLimits } from '../limits.ts';
 import type { RanOut, SandboxOutcome } from './sandbox.ts';
@@ -9,6 +9,7 @@ import type { RanOut, SandboxOutcome } from './sandbox.ts';
 export interface SandboxRequest {
   text: string;
   causes: readonly number[];
+  isOfKnown?: boolean;
   settle: (outcome: SandboxOutcome) => void;
 }
 
@@ -174,14 +175,15 @@ export class Line {
   }
 
   /**
-   * The newest first: bad values that came together keep later good ones waiting for a slice or two only. The oldest now and then:
+   * The newest first: bad values that came together keep later good ones waiting for a slice or two only. Those of known objects before
+   * them: a request that hangs takes a process with it, and forty that came together would cost five seconds. The oldest now and then:
    * however many requests come, none waits for ever.
    */
   #takeBack(): Batch | undefined {
     const now = this.#clock.now();
     const isSlice = this.#fresh.length > 0 && now - this.#oldestTakenMs < patienceMs;
     const list = isSlice || sinceMsOf(this.#fresh) < sinceMsOf(this.#tried) ? this.#fresh : this.#tried;
-    const taken = isSlice ? list.pop() : list.shift();
+    const taken = isSlice ? nextFresh(list) : list.shift();
     if (taken === undefined) return undefined;
     if (!isSlice) this.#oldestTakenMs = now;
     this.#count(taken.request, -1);
@@ -192,6 +194,11 @@ export class Line {
     this.#requests += step;
     this.#chars += step * text.length;
   }
+}
+
+function nextFresh(list: Waiting[]): Waiting | undefined {
+  const known = list.findLastIndex(({ request }) => request.isOfKnown === true);
+  return known === -1 ? list.pop() : list.splice(known, 1)[0];
 }
 
 /** A request shares its causes with others when all of them are the same, or when one of them failed alone. */

@@ -16,6 +16,8 @@ export interface RunOptions {
   causes?: readonly number[];
   /** A request with one of these parts ran out lately, so this one goes to the back end of the line. */
   isSuspected?: boolean;
+  /** An earlier request about the same thing was answered, so this one comes before those without a past at the back end. */
+  isOfKnown?: boolean;
   /** The request ran out before: it gets its whole time at the back end, and no short slice first. */
   alone?: boolean;
 }

@@ -73,7 +73,7 @@ export class Watchdog {
     if (silentMs < lookMs) return false;
     const cpuMs = child.cpuMs();
     this.#cpuWhenSilentMs ??= cpuMs;
-    const allowedMs = present.ms + Math.max(present.ms, hangMs);
+    const allowedMs = present.ms + Math.max(present.ms / 2, hangMs);
     if (silentMs >= allowedMs * mostStarved) return true;
     if (cpuMs === undefined || this.#cpuWhenSilentMs === undefined) return false;
     return silentMs >= allowedMs && cpuMs - this.#cpuWhenSilentMs >= allowedMs - 2 * lookMs;

@@ -2,8 +2,12 @@ import { expect, it } from 'vitest';
 import { Offenders } from '../../../src/expression/evaluate/offenders.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 
-/** One step: advance the clock, or report an outcome of expression 0 for an object and a value. */
-type Report = { ms: number } | { failed: [object: string | undefined, value: string] } | { succeeded: string };
+/** One step: advance the clock, let requests wait, or report an outcome of expression 0 for an object and a value. */
+type Report =
+  | { ms: number }
+  | { waiting: number }
+  | { failed: [object: string | undefined, value: string] }
+  | { succeeded: string };
 
 interface Expected {
   /** Remaining pause of a value of an object. */
@@ -15,6 +19,8 @@ interface Expected {
   failedBefore?: [value: string, hasFailed: boolean][];
 }
 
+/** As many as set an expression aside. */
+const crowd: Report = { waiting: 100 };
 const fail = (value: string, object?: string): Report => ({ failed: [object, value] });
 
 const cases: [claim: string, reports: Report[], expected: Expected][] = [
@@ -88,28 +94,33 @@ const cases: [claim: string, reports: Report[], expected: Expected][] = [
     },
   ],
   [
-    'sets the expression aside after three failed objects',
-    [fail('x', 'a'), fail('y', 'b'), fail('z', 'c')],
+    'sets the expression aside after three failed objects while a crowd waits',
+    [crowd, fail('x', 'a'), fail('y', 'b'), fail('z', 'c')],
     { pauses: [['d', 'good', 1_000]], expressions: 1, values: 3 },
   ],
   [
+    'sets no expression aside without a crowd',
+    [{ waiting: 99 }, ...['a', 'b', 'c', 'd', 'e', 'f'].map((name) => fail(`x ${name}`, name))],
+    { pauses: [['g', 'good', 0]], expressions: 0, values: 6 },
+  ],
+  [
     'counts each value as an object when the object has no name',
-    [fail('x'), fail('y'), fail('z')],
+    [crowd, fail('x'), fail('y'), fail('z')],
     { pauses: [[undefined, 'good', 1_000]], expressions: 1 },
   ],
   [
     'starts to count objects again after a success',
-    [fail('x', 'a'), fail('y', 'b'), { succeeded: 'good' }, fail('z', 'c')],
+    [crowd, fail('x', 'a'), fail('y', 'b'), { succeeded: 'good' }, fail('z', 'c')],
     { pauses: [['d', 'good', 0]], expressions: 0 },
   ],
   [
     'starts to count objects again after the pause of the expression',
-    [fail('x', 'a'), fail('y', 'b'), fail('z', 'c'), { ms: 1_000 }, fail('v', 'd')],
+    [crowd, fail('x', 'a'), fail('y', 'b'), fail('z', 'c'), { ms: 1_000 }, fail('v', 'd')],
     { pauses: [['e', 'good', 0]], expressions: 0 },
   ],
   [
     'ends the pause of the expression with a success',
-    [fail('x', 'a'), fail('y', 'b'), fail('z', 'c'), { succeeded: 'good' }],
+    [crowd, fail('x', 'a'), fail('y', 'b'), fail('z', 'c'), { succeeded: 'good' }],
     {
       pauses: [
         ['d', 'good', 0],
@@ -144,6 +155,7 @@ it.each(cases)('Offenders %s', async (_, reports, expected) => {
   const offenders = new Offenders(clock, (text) => `digest of ${text}`);
   for (const report of reports) {
     if ('ms' in report) await clock.advance(report.ms);
+    else if ('waiting' in report) offenders.waiting = report.waiting;
     else if ('succeeded' in report) offenders.succeeded(0, { subject: undefined, text: report.succeeded });
     else offenders.failed(0, { subject: report.failed[0], text: report.failed[1] });
   }

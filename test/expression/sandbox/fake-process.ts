@@ -25,10 +25,19 @@ const softMs = 500;
 const startMs = 60;
 const costlyMs = 10;
 
+export interface FakeOptions {
+  /** Where the request is more than a word. */
+  wordOf?: (text: string) => string;
+  answerTo?: (text: string) => string;
+}
+
 /**
- * Texts: "hang…" never ends, "slow…" ends in a time-out, "die…" ends the process, "costly…" takes 10 ms, any other a millisecond.
+ * Words: "hang…" never ends, "slow…" ends in a time-out, "die…" ends the process, "costly…" takes 10 ms, any other a millisecond.
  */
-export function fakeProcesses(clock: VirtualClock): FakeProcesses {
+export function fakeProcesses(
+  clock: VirtualClock,
+  { wordOf = (text) => text, answerTo = (text) => `${text}!` }: FakeOptions = {},
+): FakeProcesses {
   let kills = 0;
   let living = 0;
   const fake: FakeProcesses = {
@@ -95,13 +104,15 @@ export function fakeProcesses(clock: VirtualClock): FakeProcesses {
         return;
       }
       const texts = frame.text.split('\n');
-      ran.push(...texts.map((text) => (ms === softMs ? `long ${text}` : text)));
-      const has = (prefix: string) => texts.some((text) => text.startsWith(prefix));
-      const tookMs = texts.reduce((sum, text) => sum + (text.startsWith('costly') ? costlyMs : 1), 0);
+      const words = texts.map(wordOf);
+      ran.push(...words.map((word) => (ms === softMs ? `long ${word}` : word)));
+      const has = (prefix: string) => words.some((word) => word.startsWith(prefix));
+      const tookMs = words.reduce((sum, word) => sum + (word.startsWith('costly') ? costlyMs : 1), 0);
       if (has('hang')) isBusy = true;
       else if (has('die')) after(1, () => die('SIGABRT'));
       else if (has('slow') || tookMs > ms) after(ms, () => send({ kind: 'timeout', number: 0, text: '' }));
-      else after(tookMs, () => send(...texts.map((text): Frame => ({ kind: 'answer', number: 0, text: `${text}!` }))));
+      else
+        after(tookMs, () => send(...texts.map((text): Frame => ({ kind: 'answer', number: 0, text: answerTo(text) }))));
     }
     return {
       pid: undefined,

@@ -127,6 +127,19 @@ describe('a harmless request among forty hostile ones that come with it', () => 
   });
 });
 
+describe('a request of a known object', () => {
+  it.each(['slow', 'die', 'hang'])('comes before all others of its causes at the back: %s', async (kind) => {
+    for (const at of [0, 20, 40]) {
+      const { clock, ask, slowest } = await opened();
+      const texts = many(kind, 40);
+      texts.splice(at, 0, 'same');
+      for (const text of texts) ask(text, { ...bad, isOfKnown: text === 'same' });
+      await pass(clock, 600);
+      expect(slowest(['same'])).toBeLessThan(500);
+    }
+  });
+});
+
 describe('requests that hang, with alternating causes', () => {
   it('use up a slice for each cause, because two batches at most are on their way', async () => {
     const { clock, ask, slowest } = await opened();

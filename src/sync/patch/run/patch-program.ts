@@ -12,7 +12,7 @@ export interface PatchProgram {
   /** The patches of one run share a call of the sandbox. */
   runs: readonly (readonly CompiledPatch[])[];
   /** An object that no expression reads is null, so that its changes do not cost an evaluation. */
-  seenOf(input: ForwardInput): Pick<EvaluationRequest, 'hostObject' | 'virtualObject'>;
+  seenOf(input: ForwardInput): Pick<EvaluationRequest, 'hostObject' | 'virtualObject' | 'isKnown'>;
 }
 
 export function patchProgramOf(
@@ -26,6 +26,8 @@ export function patchProgramOf(
     seenOf: ({ host, virtual, translation: { kind } }) => ({
       hostObject: seesHost ? hostObjectOf(host, kind) : null,
       virtualObject: seesVirtual ? virtualObjectOf(virtual, kind) : null,
+      // What is on the host has been through its patches.
+      isKnown: host !== undefined,
     }),
   };
 }

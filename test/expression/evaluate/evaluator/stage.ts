@@ -11,6 +11,8 @@ export class RecordingSandbox implements Sandbox {
   readonly setup: SandboxSetup;
   readonly #inner: InProcessSandbox;
   answers: (SandboxOutcome | undefined)[] = [];
+  /** What is asked while it is set waits for it. */
+  busy: Promise<void> | undefined;
 
   constructor(setup: SandboxSetup) {
     this.setup = setup;
@@ -23,6 +25,7 @@ export class RecordingSandbox implements Sandbox {
   async run(text: string, { alone = false } = {}): Promise<SandboxOutcome> {
     this.sent.push(text);
     this.alone.push(alone);
+    await this.busy;
     return this.answers.shift() ?? this.#inner.run(text);
   }
 }
