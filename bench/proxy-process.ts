@@ -13,7 +13,7 @@ import { ManagementApi } from '../src/management/server/server.ts';
 import { answerCommands, Usage } from './answering.ts';
 import type { ProxyReadings, ProxyServing } from './bare-proxy.ts';
 import type { Target } from './management-client.ts';
-import { kubeconfigOf, serverSettings, settingsOf } from './management-seed.ts';
+import { kubeconfigOf, serverSettings, settingsOf, wholeLoop } from './management-seed.ts';
 
 export type ProxyCommand =
   | { kind: 'hostward'; folder: string; to: Target; token: string }
@@ -53,7 +53,8 @@ async function hostward({ folder, to, token }: Extract<ProxyCommand, { kind: 'ho
     clusters: [{ name: 'c1', kubeconfig, members: [{ user: 'few' }] }],
   };
   const server = serverSettings(join(folder, 'hostward'));
-  const api = new ManagementApi({ settings, server, clock: systemClock, log: silentLog, version: '0.1.0' });
+  const shared = { clock: systemClock, log: silentLog, version: '0.1.0', loopShares: wholeLoop };
+  const api = new ManagementApi({ settings, server, ...shared });
   await api.open();
   const made = await api.createKey({ metadata: { generateName: 'bench-' }, spec: { user: 'few' } });
   await api.serve();

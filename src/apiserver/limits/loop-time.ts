@@ -9,6 +9,7 @@ import { type Metrics, readSeries } from '../../metrics.ts';
 import { tooManyRequests } from '../../object/meta/status.ts';
 import { StatusFault } from '../request/status-fault.ts';
 import type { Holder } from './caller-limits.ts';
+import { RecentSums } from './recent-sums.ts';
 
 export interface LoopShares {
   /** Of the window, for one key. */
@@ -19,9 +20,6 @@ export interface LoopShares {
   altogether: number;
   small: number;
 }
-
-/** Turns alone: nobody is refused. */
-export const wholeLoop: LoopShares = { ofOne: 1, ofOwner: 1, altogether: 1, small: 1 };
 
 /** A quarter of a core serves hundreds of requests a second, and leaves three callers more than their share. An owner has many keys. */
 export const loopShares: LoopShares = { ofOne: 0.25, ofOwner: 0.5, altogether: 0.75, small: 0.02 };
@@ -34,16 +32,12 @@ const sliceMs = 20;
 /** Requests of one key that have begun and share its turns; a short request need not wait for one long list. */
 const mostBegun = 4;
 
+const notBegun = Number.POSITIVE_INFINITY;
+
 interface Waiting {
   of: Holder;
   begun: number;
   go: () => void;
-}
-
-/** Milliseconds of one second. */
-interface Used {
-  keys: Map<string, number>;
-  owners: Map<string, number>;
 }
 
 /** Of this thread; another program of the machine, which takes the processor away, is no work of the caller. */
@@ -56,9 +50,11 @@ export class LoopTime {
   readonly #clock: Clock;
   readonly #shares: LoopShares;
   readonly #cpuMs: () => number;
-  /** Of the window. */
-  readonly #seconds = new Map<number, Used>();
-  #turn: { of: Holder; fromMs: number } | undefined;
+  /** Microseconds. */
+  readonly #ofKeys = new RecentSums(windowSeconds);
+  readonly #ofOwners = new RecentSums(windowSeconds);
+  #turn: { of: Holder; begun: number; fromMs: number } | undefined;
+  #servedLast: Holder | undefined;
   #endsTurn = false;
   #refused = 0;
   /** Of this slice, by all callers. */
@@ -82,10 +78,11 @@ export class LoopTime {
   }
 
   /** What the loop does from here to the end of its turn, or to the next call, it does for this caller. */
-  begins(of: Holder): void {
+  begins(of: Holder, begun = notBegun): void {
     const nowMs = this.#cpuMs();
     this.#count(nowMs);
-    this.#turn = { of, fromMs: nowMs };
+    this.#turn = { of, begun, fromMs: nowMs };
+    this.#servedLast = of;
     this.#endSliceLater();
     if (this.#endsTurn) return;
     this.#endsTurn = true;
@@ -98,10 +95,14 @@ export class LoopTime {
   }
 
   /**
-   * Resolves when it is this caller's turn, which then has begun: in this turn of the loop while the slice lasts. begun: a number that grows
-   * with each request; without it the request has not begun.
+   * Resolves when it is this caller's turn, which then has begun: in this turn of the loop while the slice lasts. Undefined: it has begun
+   * already, because nobody else is here. begun: a number that grows with each request; without it the request has not begun.
    */
-  turn(of: Holder, begun = Number.POSITIVE_INFINITY): Promise<void> {
+  turn(of: Holder, begun = notBegun): Promise<void> | undefined {
+    if (this.#isFree(of, begun)) {
+      this.begins(of, begun);
+      return undefined;
+    }
     if (!this.#isServing) {
       this.#isServing = true;
       nextTick(() => void this.#serveWaiting());
@@ -118,12 +119,13 @@ export class LoopTime {
   async #serveWaiting(): Promise<void> {
     // begins() counts a whole turn only when it is called inside a promise.
     await undefined;
+    if (this.#servedLast !== undefined) this.#letOthersPass(this.#servedLast);
     for (const [owner, keys] of this.#waiting) {
       const [key, requests] = [...keys][0] as [string, Waiting[]];
       if (this.#sliceUsedMs >= sliceMs) await new Promise((resolve) => setImmediate(resolve));
       const next = this.#turns++ % Math.min(mostBegun, requests.length);
-      for (const { of, go } of requests.splice(next, 1)) {
-        this.begins(of);
+      for (const { of, begun, go } of requests.splice(next, 1)) {
+        this.begins(of, begun);
         go();
       }
       // By then no promise of this request has anything left to do, and its turn is counted.
@@ -136,6 +138,27 @@ export class LoopTime {
     this.#isServing = false;
   }
 
+  /** Only one request may go on in a turn of the loop, or the work of two would count for one of them. */
+  #isFree(of: Holder, begun: number): boolean {
+    if (this.#isServing || this.#sliceUsedMs >= sliceMs) return false;
+    const turn = this.#turn;
+    if (turn === undefined) return true;
+    // What has just come in goes on in the turn in which it came.
+    return begun !== notBegun && turn.of.key === of.key && (turn.begun === begun || turn.begun === notBegun);
+  }
+
+  #letOthersPass({ owner, key }: Holder): void {
+    const keys = this.#waiting.get(owner);
+    if (keys === undefined) return;
+    const requests = keys.get(key);
+    if (requests !== undefined) {
+      keys.delete(key);
+      keys.set(key, requests);
+    }
+    this.#waiting.delete(owner);
+    this.#waiting.set(owner, keys);
+  }
+
   #endSliceLater(): void {
     if (this.#endsSlice) return;
     this.#endsSlice = true;
@@ -146,69 +169,75 @@ export class LoopTime {
   }
 
   usedMs(of: Holder): number {
-    return sum(this.#usedBySecond(({ keys }) => keys.get(of.key) ?? 0));
+    return this.#ofKeys.of(this.#second(), of.key) / 1000;
   }
 
-  admit(of: Holder): void {
+  admit({ key, owner }: Holder): void {
     const { ofOne, ofOwner, altogether, small } = this.#shares;
-    const ofKey = this.#usedBySecond(({ keys }) => keys.get(of.key) ?? 0);
-    if (shareOf(ofKey) > ofOne)
-      throw this.#tooMuch(`your access key has used more than ${percent(ofOne)}`, ofKey, ofOne);
-    const ofAll = this.#usedBySecond(({ owners }) => owners.get(of.owner) ?? 0);
-    if (shareOf(ofAll) > ofOwner)
-      throw this.#tooMuch(`the access keys of your owner have used more than ${percent(ofOwner)}`, ofAll, ofOwner);
-    if (shareOf(ofAll) <= small || shareOf(this.#usedBySecond(({ owners }) => sum(owners.values()))) <= altogether)
-      return;
+    const now = this.#second();
+    if (shareOf(this.#ofKeys.of(now, key)) > ofOne)
+      throw this.#tooMuch(
+        `your access key has used more than ${percent(ofOne)}`,
+        this.#ofKeys.bySecond(now, key),
+        ofOne,
+      );
+    const share = shareOf(this.#ofOwners.of(now, owner));
+    const bySecond = () => this.#ofOwners.bySecond(now, owner);
+    if (share > ofOwner)
+      throw this.#tooMuch(`the access keys of your owner have used more than ${percent(ofOwner)}`, bySecond(), ofOwner);
+    if (share <= small || shareOf(this.#ofOwners.altogether(now)) <= altogether) return;
     const what = `all access keys together have used more than ${percent(altogether)}, and those of your owner more than ${percent(small)}`;
-    throw this.#tooMuch(what, ofAll, small);
+    throw this.#tooMuch(what, bySecond(), small);
+  }
+
+  /** The way in for a request: `admission` may refuse it too. A refusal waits for its turn, since one packet can earn thousands of them. */
+  async enters(of: Holder, admission: () => void): Promise<void> {
+    const isFree = this.#isFree(of, notBegun);
+    this.begins(of);
+    try {
+      this.admit(of);
+      admission();
+    } finally {
+      if (!isFree) await this.turn(of);
+    }
+    if (isFree) return;
+    // While this request waited, others of its owner may have used the share.
+    this.admit(of);
   }
 
   #count(nowMs: number): void {
     if (this.#turn === undefined) return;
     const { of, fromMs } = this.#turn;
-    this.#sliceUsedMs += nowMs - fromMs;
-    const second = this.#second();
-    let used = this.#seconds.get(second);
-    if (used === undefined) {
-      used = { keys: new Map(), owners: new Map() };
-      this.#seconds.set(second, used);
-      for (const old of this.#seconds.keys()) if (old <= second - windowSeconds) this.#seconds.delete(old);
-    }
-    used.keys.set(of.key, (used.keys.get(of.key) ?? 0) + nowMs - fromMs);
-    used.owners.set(of.owner, (used.owners.get(of.owner) ?? 0) + nowMs - fromMs);
+    const usedMs = nowMs - fromMs;
+    this.#sliceUsedMs += usedMs;
+    const [second, micros] = [this.#second(), Math.round(usedMs * 1000)];
+    this.#ofKeys.add(second, of.key, micros);
+    this.#ofOwners.add(second, of.owner, micros);
   }
 
   #second(): number {
     return Math.floor(this.#clock.now() / 1000);
   }
 
-  /** Oldest first. */
-  #usedBySecond(ms: (used: Used) => number): number[] {
-    const last = this.#second();
-    return Array.from({ length: windowSeconds }, (_, index) => {
-      const used = this.#seconds.get(last - windowSeconds + 1 + index);
-      return used === undefined ? 0 : ms(used);
-    });
-  }
-
   #tooMuch(what: string, used: number[], share: number): StatusFault {
     this.#refused++;
     // The oldest seconds leave the window first.
     let waits = 1;
-    while (waits < windowSeconds && sum(used.slice(waits)) > share * windowSeconds * 1000) waits++;
+    while (waits < windowSeconds && shareOf(sum(used.slice(waits))) > share) waits++;
     const message = `${what} of the last ${windowSeconds} seconds of this server; send fewer or smaller requests, and try again in ${waits} seconds`;
     return new StatusFault(tooManyRequests(message, waits));
   }
 }
 
-function sum(numbers: Iterable<number>): number {
+function sum(numbers: readonly number[]): number {
   let total = 0;
   for (const one of numbers) total += one;
   return total;
 }
 
-function shareOf(used: readonly number[]): number {
-  return sum(used) / (windowSeconds * 1000);
+/** Of microseconds in the window. */
+function shareOf(used: number): number {
+  return used / (windowSeconds * 1e6);
 }
 
 function percent(share: number): string {

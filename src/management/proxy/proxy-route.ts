@@ -101,10 +101,8 @@ export class ProxyRoute implements Route {
   }
 
   /** Undefined = the request is answered already. */
-  async #begun(
-    { request, client, entrance, trail }: ServedRequest,
-    passing: Passing,
-  ): Promise<ProxiedStream | undefined> {
+  async #begun(exchange: ServedRequest, passing: Passing): Promise<ProxiedStream | undefined> {
+    const { request, client, entrance, trail } = exchange;
     const { upstreams, live, passed, clock } = this.#options;
     const { credential, directory, proxied, target } = passing;
     const asked = proxied.request;
@@ -137,10 +135,11 @@ export class ProxyRoute implements Route {
       gateOf: (socket) => passed.gate(socket, creditedTo(credential).owner),
       clock,
       hooks: {
-        begins: () => trail.begins(),
+        begins: () => exchange.begins(),
         answers: async (code, isOpen) => {
           await trail.ends(code);
           if (isOpen) await trail.streamStarts();
+          await exchange.works?.();
         },
         ended: (end) => trail.streamEnds(end),
       },

@@ -5,11 +5,10 @@ import type { IncomingMessage } from 'node:http';
 import { type Filters, wrongCredentials } from '../../apiserver/chain/chain.ts';
 import type { Entrance, ServedRequest } from '../../apiserver/chain/served-request.ts';
 import type { CallerLimits, Holder } from '../../apiserver/limits/caller-limits.ts';
-import { LoopTime, wholeLoop } from '../../apiserver/limits/loop-time.ts';
+import type { LoopTime } from '../../apiserver/limits/loop-time.ts';
 import { bearerIn, type User } from '../../apiserver/request/identity.ts';
 import { badRequest } from '../../apiserver/request/status-fault.ts';
 import type { UnreadAnswers } from '../../apiserver/wire/unread-answers.ts';
-import type { Clock } from '../../clock.ts';
 import type { Credential } from '../scope/allows.ts';
 import { proxiedIn, targetOf } from '../scope/classify.ts';
 import { bearersInProtocols, countOf } from './forward/headers.ts';
@@ -79,23 +78,15 @@ export function creditedTo({ keyName, subject }: Pick<Credential, 'keyName' | 's
   return { key: keyName, owner: `${subject.kind} ${subject.name}` };
 }
 
-/**
- * What passes the proxy is streamed and uses little of the loop, but hundreds of requests may begin at once, so these begin a slice at a time,
- * refused ones too.
- */
+/** The head of a request to a cluster, its audit line and its way there count like other work; what is streamed afterwards uses little. */
 export function proxiedAdmission(
   limits: Pick<CallerLimits, 'admit' | 'admitBody'>,
   unread: UnreadAnswers,
-  clock: Clock,
+  loopTime: Pick<LoopTime, 'enters'>,
 ): (of: Holder, exchange: ServedRequest) => Promise<void> {
-  const passing = new LoopTime(clock, wholeLoop);
-  return async (of, exchange) => {
+  return (of, exchange) => {
     if (exchange.client.kind === 'response') unread.opened(exchange.client.response, of.owner);
-    try {
-      admitProxied(limits, of, exchange);
-    } finally {
-      await passing.turn(of);
-    }
+    return loopTime.enters(of, () => admitProxied(limits, of, exchange));
   };
 }
 

@@ -129,7 +129,7 @@ function callerRules(
   const loopTime = new LoopTime(clock, loopShares);
   if (metrics !== undefined) loopTime.declareMetrics(metrics);
   const unread = new UnreadAnswers({ clock, log });
-  const admitProxied = proxiedAdmission(limits, unread, clock);
+  const admitProxied = proxiedAdmission(limits, unread, loopTime);
   const holderOf = (user: User): Holder => {
     const session = callers.sessionOf(user);
     return session === undefined ? nobody : creditedTo(session.credential);
@@ -143,22 +143,15 @@ function callerRules(
       unread.opened(response, of.owner);
       // Probes have no key, and commands of this machine are few.
       if (of.key === '') return;
-      loopTime.begins(of);
-      try {
-        loopTime.admit(of);
+      await loopTime.enters(of, () => {
         limits.admit(target.verb === 'watch' ? 'watches' : 'requests', of, response);
         limits.admitBody(of, response, bodyBytesOf(kinds, target));
-      } finally {
-        // Refusals wait too: a client can earn thousands of them in one packet.
-        await loopTime.turn(of);
-      }
-      // While this request waited, others of its owner may have used the share.
-      loopTime.admit(of);
+      });
     },
     works: (user, begun) => {
       const of = holderOf(user);
       if (of.key !== '') return loopTime.turn(of, begun);
-      loopTime.begins(of);
+      loopTime.begins(of, begun);
       return undefined;
     },
   };

@@ -5,6 +5,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
+import type { LoopShares } from '../../../src/apiserver/limits/loop-time.ts';
 import type { Clock } from '../../../src/clock.ts';
 import type { ManagementSettings } from '../../../src/config/settings/management-settings.ts';
 import { type Bench, openBench, people } from '../server/bench.ts';
@@ -40,7 +41,13 @@ export interface Behind {
 const clientCert = { clusterRole: 'cluster-admin', maxTTL: 0 };
 
 export async function openBehind(
-  options: { settings?: Partial<ManagementSettings>; token?: string; port?: number; clock?: Clock } = {},
+  options: {
+    settings?: Partial<ManagementSettings>;
+    token?: string;
+    port?: number;
+    clock?: Clock;
+    loopShares?: LoopShares;
+  } = {},
 ): Promise<Behind> {
   const folder = mkdtempSync(join(tmpdir(), 'hostward-proxy-'));
   const kubeconfigPath = join(folder, 'kubeconfig');
@@ -82,11 +89,12 @@ export async function openBehind(
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const useToken = (token: string) => writeFileSync(kubeconfigPath, kubeconfigText(url, token));
   useToken(options.token ?? 'upstream-secret');
-  const { port, clock } = options;
+  const { port, clock, loopShares } = options;
   const bench = await openBench({
     settings: { ...placesAt(kubeconfigPath), ...options.settings },
     ...(port === undefined ? {} : { port }),
     ...(clock === undefined ? {} : { clock }),
+    ...(loopShares === undefined ? {} : { loopShares }),
   });
   const stopUpstream = async () => {
     for (const socket of open) socket.destroy();

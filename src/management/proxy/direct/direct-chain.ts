@@ -4,6 +4,7 @@ import { Chain } from '../../../apiserver/chain/chain.ts';
 import type { ServedRequest } from '../../../apiserver/chain/served-request.ts';
 import type { Audit } from '../../../apiserver/kinds/kit.ts';
 import type { CallerLimits } from '../../../apiserver/limits/caller-limits.ts';
+import { LoopTime } from '../../../apiserver/limits/loop-time.ts';
 import type { UnprovenConnections } from '../../../apiserver/limits/unproven-connections.ts';
 import { refuseImpersonation } from '../../../apiserver/request/denial.ts';
 import type { User } from '../../../apiserver/request/identity.ts';
@@ -40,7 +41,8 @@ const probe: User = { name: 'system:anonymous', groups: ['system:unauthenticated
 export function directChain(parts: DirectChainParts): Chain {
   const { proxy, gate, limits, audit, failedLogin, clock, log } = parts;
   const unread = new UnreadAnswers({ clock, log });
-  const admitProxied = proxiedAdmission(limits, unread, clock);
+  const loopTime = new LoopTime(clock);
+  const admitProxied = proxiedAdmission(limits, unread, loopTime);
   return new Chain({
     filters: {
       // A path with two meanings is no place behind the endpoint, and 404 like every other.
@@ -57,6 +59,10 @@ export function directChain(parts: DirectChainParts): Chain {
         return sender;
       },
       authorize: (asked) => (proxy.takes(asked.target) ? proxy.authorize(asked) : { allowed: true }),
+      works: (user, begun) => {
+        const caller = gate.holderOf(user);
+        return caller === undefined ? undefined : loopTime.turn(creditedTo(caller.credential), begun);
+      },
     },
     routes: [proxy, { takes: () => true, serve: async (exchange) => answerOther(exchange, parts) }],
     isClosed: () => undefined,
