@@ -325,6 +325,7 @@ function pathOf(path: string, self: string, values: Template | undefined): strin
     .replace('{keys}', `${apiRoot}management.platform/v1/ownedaccesskeys`)
     .replace('{tokens}', `${apiRoot}management.platform/v1/directclusterendpointtokens`)
     .replace('{reviews}', `${apiRoot}authorization.k8s.io/v1/selfsubjectaccessreviews`)
+    .replace('{reports}', `${apiRoot}management.platform/v1/agentreports`)
     .replace('{self}', self)
     .replace('{values}', values === undefined ? '' : bodyText(values));
 }

@@ -18,8 +18,8 @@ export type PiecesHow = 'chunks' | 'extensions' | 'records' | 'trailers' | 'head
 export interface HostileCase {
   name: string;
   why: string;
-  /** `plain`: an ordinary key; `empty`: one with the scope {}; `many`: thirty ordinary ones in turn; `large`: four of one owner, each nearly as long as may be; `none`: no key. */
-  key?: 'plain' | 'empty' | 'many' | 'large' | 'none';
+  /** `plain`: an ordinary key; `empty`: one with the scope {}; `many`: thirty ordinary ones in turn; `large`: four of one owner, each nearly as long as may be; `agent`: that of a direct endpoint; `none`: no key. */
+  key?: 'plain' | 'empty' | 'many' | 'large' | 'agent' | 'none';
   send?: Send;
   body?: Template;
   /** Stands for {values} in the path. */

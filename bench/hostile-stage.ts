@@ -18,6 +18,8 @@ export interface Stage {
   empty: NamedKey;
   many: NamedKey[];
   large: NamedKey[];
+  /** Of a direct endpoint. */
+  agent: NamedKey;
 }
 
 export interface NamedKey {
@@ -67,9 +69,10 @@ export async function makeStage(
   const large: NamedKey[] = [];
   const note = { note: 'x'.repeat(largeBytes) };
   for (let at = 0; at < largeKeys; at++) large.push(await key(`large-${at}`, ownerName(attackers + 3), {}, note));
+  const agent = await key('agent', 'admin', { scope: { roles: [{ role: 'agent' }] } });
   await api.close();
   const caPem = readFileSync(join(dataDir, 'ca.crt'), 'utf8');
-  return { dataDir, configPath, caPem, innocent, plain, empty, many, large };
+  return { dataDir, configPath, caPem, innocent, plain, empty, many, large, agent };
 }
 
 /** What one key could store before objects had a limit: 80 keys of 1.3 MiB, and a history of as much as the memory limit. */

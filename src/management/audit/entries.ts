@@ -119,8 +119,14 @@ export function redactURL(url: string): string {
 export function withoutSecrets(text: string): string {
   return text
     .replace(/mpk_([0-9A-Za-z]+)_[0-9A-Za-z]+/g, 'mpk_$1_…')
-    .replace(/eyJ[\w-]+(?:\.[\w-]*){1,2}/g, '<token>')
+    .replace(/[\w.-]+/g, withoutToken)
     .replace(/(bearer)(\s+|%20)\S+/gi, '$1 …');
+}
+
+/** A pattern with the beginning of a token in it would look to the end of the text from each beginning. */
+function withoutToken(word: string): string {
+  const at = word.indexOf('eyJ');
+  return at !== -1 && word.includes('.', at) ? `${word.slice(0, at)}<token>` : word;
 }
 
 // Names what a request made, changed or deleted, for the outcome in the audit log: never a value, a label or a text of people. Pure.

@@ -80,6 +80,12 @@ describe('decode()', () => {
     expect(() => read(name, value)).toThrow(/cannot be handled as a/);
   });
 
+  // A pattern that tries each way to share the line ends between its parts would take minutes.
+  it('refuses a wrong end behind a megabyte of line ends, and takes line ends anywhere', () => {
+    expect(() => read('Secret', { data: { k: `${'\n'.repeat(1_000_000)}!aaa` } })).toThrow(/cannot be handled as a/);
+    expect(() => read('Secret', { data: { k: 'YQ\n=\r\n=\n' } })).not.toThrow();
+  });
+
   it('refuses values that are nested too deeply, and keeps __proto__ as data', () => {
     const deep = { metadata: { labels: {} }, data: JSON.parse('{"__proto__":"x"}') };
     const { value } = read('ConfigMap', deep) as { value: { data: object } };
