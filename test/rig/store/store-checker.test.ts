@@ -49,12 +49,12 @@ describe('the checker of stores', () => {
 
   // Two processes and an API server: in `.ci/proof replicas`.
   it.skipIf(process.env['HOSTWARD_REPLICA_PROOFS'] !== '1').each(Object.keys(plantedReplicas) as Plant[])(
-    'finds the planted bug "%s" of a replica within a hundred histories',
+    'finds the planted bug "%s" of a replica within thirty histories',
     async (plant) => {
       const subject = subjects['kubernetes']?.(plant);
       if (subject === undefined) throw new Error('no store kubernetes');
       const spoke = new Set<string>();
-      for (let seed = 0; seed < 100 && !spoke.has(plants[plant]); seed++)
+      for (let seed = 0; seed < 30 && !spoke.has(plants[plant]); seed++)
         for (const { judge: name } of judge((await play(subject, seed)).history)) spoke.add(name);
       await subject.stop();
       expect([...spoke]).toContain(plants[plant]);

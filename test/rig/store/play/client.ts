@@ -69,6 +69,11 @@ export class Client {
       case 'get':
         await this.#ask({ verb: 'get', key: step.key, isFresh: step.isFresh });
         return;
+      case 'chase': {
+        const key = this.#recorder.lastWritten ?? keys[0];
+        for (const isFresh of [true, false]) await this.#ask({ verb: 'get', key, isFresh });
+        return;
+      }
       case 'list':
         await this.#list(step);
         return;

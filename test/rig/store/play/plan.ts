@@ -7,6 +7,8 @@ export type Step =
   /** `expect`: what the client believes of the key. `known` may be out of date, which makes a conflict. */
   | { do: 'write'; key: string; expect: 'absent' | 'known' | 'stale' | 'any'; isDelete: boolean }
   | { do: 'get'; key: string; isFresh: boolean }
+  /** A fresh read of what somebody has just written, and what memory has of it then. */
+  | { do: 'chase' }
   | { do: 'list'; prefix: string; at: 'now' | 'old' | 'future' }
   /** All pages at the revision of the first, with `between` other steps of other clients in between. */
   | { do: 'pages'; prefix: string; limit: number; between: number }
@@ -41,12 +43,15 @@ const shareLong = 0.3;
 const shareCut = 0.5;
 const shareKilled = 0.3;
 const shareFull = 0.2;
+const shareChased = 0.2;
 
 export function planOf(seed: number, promises: Promises): Plan {
   const chance = new Chance(seed, 'store');
-  const clients = Array.from({ length: chance.between(2, 5) }, () =>
+  const drawn = Array.from({ length: chance.between(2, 5) }, () =>
     Array.from({ length: chance.between(8, 24) }, () => stepOf(chance)),
   );
+  // Only a replica whose memory may be behind has something to catch up with.
+  const clients = promises.areReadsFresh ? drawn : withChases(drawn, new Chance(seed, 'store chase'));
   const count = clients.reduce((sum, steps) => sum + steps.length, 0);
   const nth = () => chance.between(Math.floor(count / 4), Math.floor((count * 3) / 4));
   const blow = (does: Blow['does'], at: number): Blow => ({
@@ -67,6 +72,12 @@ export function planOf(seed: number, promises: Promises): Plan {
   if (promises.canBeCut && new Chance(seed, 'store cut').isHit(shareCut))
     blows.push(blow('cut', nth()), blow('cut', nth()));
   return { seed, clients, blows, ...(length.isHit(shareLong) && { longEvery: length.between(1, 3) }) };
+}
+
+function withChases(clients: Step[][], chance: Chance): Step[][] {
+  return clients.map((steps) =>
+    steps.flatMap((step): Step[] => (chance.isHit(shareChased) ? [step, { do: 'chase' }] : [step])),
+  );
 }
 
 function stepOf(chance: Chance): Step {

@@ -5,6 +5,8 @@ import type { Blow } from './plan.ts';
 
 export class Recorder {
   readonly history: History;
+  /** The key of the last write that was acknowledged. */
+  lastWritten: string | undefined;
   readonly #latestMs: number;
   #moment = 0;
   #calls = 0;
@@ -28,6 +30,7 @@ export class Recorder {
     const asking = reach.ask(asked);
     this.#fall('call', ++this.#calls);
     const answered = await asking;
+    if (asked.verb === 'write' && answered.kind === 'written') this.lastWritten = asked.key;
     const operation: Operation = { client, asked, answered, calledAt, returnedAt: this.now() };
     this.history.operations.push(operation);
     this.#fall('return', ++this.#returns);

@@ -23,7 +23,16 @@ class ReadsHastily extends NumberedStore {
   }
 }
 
+class MissesHastily extends NumberedStore {
+  override async get(key: string, { fresh = false }: { fresh?: boolean } = {}) {
+    if (fresh && (await this.given.host.get(nameOf(key))) === undefined)
+      return { record: undefined, revision: (await super.get(key)).revision };
+    return super.get(key, { fresh });
+  }
+}
+
 export const plantedReplicas: Partial<Record<Plant, typeof NumberedStore>> = {
   'watches after a loss': KeepsWatches,
   'hasty live read': ReadsHastily,
+  'hasty absence': MissesHastily,
 };

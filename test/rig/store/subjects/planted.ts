@@ -16,6 +16,8 @@ export const plants = {
   'watches after a loss': 'reliable',
   /** Only of a replica: a fresh read does not wait until the stream is as far as its answer. */
   'hasty live read': 'time',
+  /** Only of a replica: the same of a record that is gone, so that it is absent at a revision at which it was there. */
+  'hasty absence': 'state',
 } as const;
 
 export type Plant = keyof typeof plants;
