@@ -8,6 +8,7 @@ import type { Daemon } from '../../../src/daemon/options/daemon-options.ts';
 import { silentLog } from '../../../src/log.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { endpointSlicesResource } from '../../../src/sync/kinds/endpointslices/endpointslice-kind.ts';
+import { ownTime } from '../../own-time.ts';
 import { type DoctorRun, hostNamespace, Stage, soundConfiguration } from './stage.ts';
 
 const stage = new Stage();
@@ -70,7 +71,7 @@ async function startDaemon(): Promise<void> {
 describe('hostward doctor --active', () => {
   it('sees both copies come, change and go, and leaves nothing', async () => {
     await startDaemon();
-    const began = systemClock.now();
+    const tookMs = ownTime();
     const { code, checks, of } = await stage.findings(['--active']);
     expect(checks.filter(({ code }) => code.startsWith('HW-9')).map(({ code, verdict }) => [code, verdict])).toEqual([
       ['HW-901', 'ok'],
@@ -81,7 +82,7 @@ describe('hostward doctor --active', () => {
     ]);
     expect(of('HW-902')?.says).toMatch(/^after \d+ ms$/);
     expect(code).toBe(0);
-    expect(systemClock.now() - began).toBeLessThan(10_000);
+    expect(tookMs()).toBeLessThan(10_000);
   });
 
   it('finds that no daemon runs, in time, and leaves nothing', async () => {

@@ -6,6 +6,7 @@ import { type CompiledPath, type JsonMap, parsePath } from '../../../src/express
 import { pathText, segmentsText } from '../../../src/expression/path/path-grammar.ts';
 import { overlaps, runsWithoutOverlap } from '../../../src/expression/path/path-overlap.ts';
 import { writeResults } from '../../../src/expression/path/write-results.ts';
+import { processorMs } from '../../own-time.ts';
 
 interface Row {
   path: string;
@@ -166,10 +167,10 @@ describe('match()', () => {
   it('creates a key in each of 20,000 elements about as fast as it finds one there', () => {
     const addresses = Array.from({ length: 20_000 }, (_, at) => ({ ip: `10.0.0.${at}` }));
     const path = compiled('addresses[*].hostname');
-    const beganAt = performance.now();
+    const beganAt = processorMs();
     const { missing, values } = path.match({ addresses }, { createMissing: true });
     // Ten milliseconds on a quiet machine.
-    expect(performance.now() - beganAt).toBeLessThan(1_000);
+    expect(processorMs() - beganAt).toBeLessThan(1_000);
     expect([missing?.size, values.length]).toEqual([20_000, 20_000]);
   });
 

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { AuditLog } from '../../../src/management/audit/audit.ts';
+import { ownTime } from '../../own-time.ts';
 import { keysPath, until } from '../server/bench.ts';
 import { alice, ask, behind, cluster, instance, pods, setUp } from './behind-stage.ts';
 import { rawClient, requestText } from './upstream.ts';
@@ -152,10 +153,10 @@ describe('a request to a cluster behind the server', () => {
       write = (text) => void response.write(text);
     });
     const watch = await behind.bench.follow(`${instance}${pods}?watch=true`, alice);
-    const startedMs = performance.now();
+    const tookMs = ownTime();
     write('{"type":"ADDED","object":{}}\n');
     await until(() => watch.events.length === 1, 'the event');
-    expect(performance.now() - startedMs).toBeLessThan(100);
+    expect(tookMs()).toBeLessThan(100);
     watch.stop();
   });
 
@@ -169,10 +170,10 @@ describe('a request to a cluster behind the server', () => {
       });
     });
     const watch = await behind.bench.follow(`${instance}${pods}?watch=true`, alice);
-    const startedMs = performance.now();
+    const tookMs = ownTime();
     watch.stop();
     await until(() => isClosed, 'the cancelled request');
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(tookMs()).toBeLessThan(1_000);
   });
 
   it('a watch of a key that dies is told so and closed within a second', async () => {
@@ -183,14 +184,14 @@ describe('a request to a cluster behind the server', () => {
     const key = await behind.bench.keyFor('short-lived', { user: 'alice' });
     const watch = await behind.bench.follow(`${instance}${pods}?watch=true`, key);
     await until(() => watch.events.length === 1, 'the event');
-    const startedMs = performance.now();
+    const tookMs = ownTime();
     expect(await behind.bench.ask('DELETE', `${keysPath}/short-lived`)).toMatchObject({ code: 200 });
     let isEnded = false;
     void watch.ended.then(() => {
       isEnded = true;
     });
     await until(() => isEnded, 'the end of the watch');
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(tookMs()).toBeLessThan(1_000);
     const object = { kind: 'Status', code: 401, reason: 'Unauthorized', message: 'the access key was deleted' };
     expect(watch.events.at(-1)).toMatchObject({ type: 'ERROR', object });
     expect(await ask('GET', `${instance}${pods}`, { key })).toMatchObject({ code: 401 });

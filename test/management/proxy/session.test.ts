@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { ownTime } from '../../own-time.ts';
 import { keysPath, until } from '../server/bench.ts';
 import { type Behind, openBehind, type RawClient, rawClient, requestText } from './upstream.ts';
 
@@ -146,10 +147,10 @@ describe('a session through the server', () => {
     await until(() => client.text().endsWith('hello '), 'the session');
     client.write('four');
     await until(() => client.text().endsWith('four'), 'the echo', 20_000);
-    const startedMs = performance.now();
+    const tookMs = ownTime();
     await behind.bench.ask('PATCH', `${keysPath}/exec-key`, merge({ disabled: true }));
     await client.closed;
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(tookMs()).toBeLessThan(1_000);
     await until(() => behind.open.size === 0, 'the end of the session behind');
     const ended = () => auditLines().filter(({ stage, bytesIn }) => stage === 'streamEnd' && bytesIn === 4);
     await until(() => ended().length === 1, 'the last audit line');

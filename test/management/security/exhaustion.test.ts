@@ -3,6 +3,7 @@
 import type { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createMetrics } from '../../../src/metrics.ts';
+import { ownTime } from '../../own-time.ts';
 import { type Bench, keysPath, openBench, until } from '../server/bench.ts';
 import { exchange, openSocket, type Server } from './raw-client.ts';
 
@@ -27,9 +28,9 @@ function closed(socket: TLSSocket): Promise<string> {
 }
 
 async function isWell(): Promise<void> {
-  const startedMs = performance.now();
+  const tookMs = ownTime();
   expect(await bench.ask('GET', keysPath, { key: alice })).toMatchObject({ code: 200 });
-  expect(performance.now() - startedMs).toBeLessThan(2_000);
+  expect(tookMs()).toBeLessThan(2_000);
 }
 
 describe('slow clients', () => {
@@ -45,10 +46,10 @@ describe('slow clients', () => {
         for (const [at, socket] of slow.entries()) if (at % 3 === 1 && socket.writable) socket.write('X-Slow: a\r\n');
       }, 500);
       for (let count = 0; count < 20; count++) await isWell();
-      const startedMs = performance.now();
+      const tookMs = ownTime();
       const texts = await Promise.all(ends);
       clearInterval(drops);
-      expect(performance.now() - startedMs).toBeLessThan(13_000);
+      expect(tookMs()).toBeLessThan(13_000);
       const said = texts.filter((text) => text !== '');
       expect(said.length).toBeGreaterThan(0);
       for (const text of said) {
@@ -152,10 +153,10 @@ describe('a body in tiny chunks', () => {
         await new Promise((resolve) => setImmediate(resolve));
       }
     });
-    const startedMs = performance.now();
+    const tookMs = ownTime();
     await Promise.all([...ends, ...floods]);
     // A rest of a body is read for ten seconds.
-    expect(performance.now() - startedMs).toBeLessThan(8_000);
+    expect(tookMs()).toBeLessThan(8_000);
     await isWell();
   });
 

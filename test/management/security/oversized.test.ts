@@ -2,6 +2,7 @@
 // with its own 4xx, and a good key is served all the while.
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ownTime } from '../../own-time.ts';
 import { type Bench, keysPath, openBench } from '../server/bench.ts';
 import { exchange, type Server } from './raw-client.ts';
 
@@ -22,9 +23,9 @@ function create(spec: unknown, type = 'application/json', metadata: object = { g
 }
 
 async function isWell(): Promise<void> {
-  const startedMs = performance.now();
+  const tookMs = ownTime();
   expect(await bench.ask('GET', keysPath, { key: alice })).toMatchObject({ code: 200 });
-  expect(performance.now() - startedMs).toBeLessThan(2_000);
+  expect(tookMs()).toBeLessThan(2_000);
 }
 
 describe('sizes', () => {
@@ -118,11 +119,11 @@ describe('documents', () => {
         ['POST', keysPath, 'application/yaml'],
         ['PATCH', `${keysPath}/alices?fieldManager=bomb`, 'application/apply-patch+yaml'],
       ] as const) {
-        const startedMs = performance.now();
+        const tookMs = ownTime();
         const text = `apiVersion: management.platform/v1\nkind: OwnedAccessKey\nmetadata: {name: alices}\nspec:\n  identity:\n    extraClaims:\n${inner}\n`;
         const { code, text: said } = await bench.ask(method, path, { body: text, type });
         expect([code, said.slice(0, 200)]).toEqual([400, expect.stringContaining('alias')]);
-        expect(performance.now() - startedMs).toBeLessThan(1_000);
+        expect(tookMs()).toBeLessThan(1_000);
       }
     await isWell();
   });
@@ -136,13 +137,13 @@ describe('documents', () => {
         path: `/metadata/annotations/a${at}`,
       })),
     ];
-    const startedMs = performance.now();
+    const tookMs = ownTime();
     const { code } = await bench.ask('PATCH', `${keysPath}/alices`, {
       body: JSON.stringify(operations),
       type: 'application/json-patch+json',
     });
     expect(code).toBeGreaterThanOrEqual(400);
     expect(code).toBeLessThan(500);
-    expect(performance.now() - startedMs).toBeLessThan(2_000);
+    expect(tookMs()).toBeLessThan(2_000);
   });
 });

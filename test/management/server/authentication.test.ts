@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ownTime } from '../../own-time.ts';
 import { type Bench, keysPath, movedClock, openBench, until } from './bench.ts';
 
 let bench: Bench;
@@ -67,12 +68,12 @@ describe('authentication by access keys', () => {
     const key = await bench.keyFor('switched', { user: 'alice' });
     const watch = await bench.follow(`${keysPath}?watch=true`, key);
     await until(() => watch.events.length > 0, 'the first event');
-    const startedMs = performance.now();
+    const tookMs = ownTime();
     expect(await change('switched', { disabled: true })).toMatchObject({ code: 200 });
     const refused = await bench.ask('GET', keysPath, { key });
     expect(refused).toMatchObject({ code: 401, body: { message: 'the access key is disabled' } });
     await watch.ended;
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(tookMs()).toBeLessThan(1_000);
     expect(watch.events.at(-1)).toMatchObject({ type: 'ERROR', object: { code: 410 } });
     expect(await change('switched', { disabled: false })).toMatchObject({ code: 200 });
     expect(await codeOf(key)).toBe(200);

@@ -10,6 +10,7 @@ import type { KeyFacts } from '../../../../src/management/keys/life/key-facts.ts
 import { RevocationWatch } from '../../../../src/management/proxy/direct/revocation-watch.ts';
 import { managementSchemas } from '../../../../src/management/server/schemas.ts';
 import { MemoryStore } from '../../../../src/store/memory-store.ts';
+import { ownTime } from '../../../own-time.ts';
 import { VirtualClock } from '../../../virtual-clock.ts';
 import { type Bench, keysPath, movedClock, openBench, until } from '../../server/bench.ts';
 
@@ -81,10 +82,10 @@ describe('revocations', () => {
     expect(stream.events[first - 1]).toMatchObject({
       object: { metadata: { annotations: { 'k8s.io/initial-events-end': 'true' } } },
     });
-    const startedMs = performance.now();
+    const tookMs = ownTime();
     await disable('told');
     await until(() => stream.events.length > first, 'the revocation');
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(tookMs()).toBeLessThan(1_000);
     expect(stream.events[first]).toMatchObject({ type: 'ADDED', object: named(await uidOf('told')) });
     stream.stop();
   });
@@ -118,10 +119,10 @@ describe('revocations', () => {
   it('end for a reader whose key no longer counts', async () => {
     const key = await bench.keyFor('agent-2', { user: 'admin', scope: { roles: [{ role: 'agent' }] } });
     const stream = await bench.follow(`${path}?${watchQuery}`, key);
-    const startedMs = performance.now();
+    const tookMs = ownTime();
     await disable('agent-2');
     await stream.ended;
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(tookMs()).toBeLessThan(1_000);
   });
 
   it('are for administrators and agents, and nobody writes them', async () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { callerLimits } from '../../../../src/apiserver/limits/caller-limits.ts';
 import { gatherMs } from '../../../../src/management/proxy/direct/uploads.ts';
+import { ownTime } from '../../../own-time.ts';
 import {
   hmacToken,
   makeSigner,
@@ -339,10 +340,10 @@ describe('what ends tokens at a direct endpoint, within a second', () => {
     expect((await bench.ask(`${cluster}${pods}`, token)).code).toBe(200);
     const watch = await bench.open(`${cluster}${pods}?watch=true`, token);
     await until(() => watch.text().includes('BOOKMARK'), 'the first event');
-    const startedMs = performance.now();
+    const tookMs = ownTime();
     expect(await end(name)).toBeLessThan(300);
     await watch.ended;
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(tookMs()).toBeLessThan(1_000);
     expect(watch.text()).toMatch(/"type":"ERROR".*"message":"the access key of the token was changed.*"code":401/);
     expect(await bench.ask(`${cluster}${pods}`, token)).toMatchObject({
       code: 401,
@@ -357,10 +358,10 @@ describe('what ends tokens at a direct endpoint, within a second', () => {
     });
     const session = await bench.upgrade(`${cluster}${pods}/x/exec?command=sh`, token);
     await until(() => session.text().includes('hello'), 'the first bytes');
-    const startedMs = performance.now();
+    const tookMs = ownTime();
     await bench.change('session', { disabled: true });
     await session.ended;
-    expect(performance.now() - startedMs).toBeLessThan(1_000);
+    expect(tookMs()).toBeLessThan(1_000);
     await until(
       () => /"stage":"streamEnd".*"bytesOut":5,"reason":"[^"]*was changed, disabled/.test(bench.log()),
       'the audit',
