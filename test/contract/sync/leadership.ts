@@ -34,6 +34,13 @@ export function leadershipSuite(backend: () => SyncBackend): void {
     };
     const leads = (one: Candidate) =>
       until('a leader', () => (one.daemon.status.leadership === 'leading' ? true : undefined));
+    /** Its clock goes on with each look: a busy machine may show it the lease late, and from then on it waits for the end of the lease. */
+    const takesOver = (one: Candidate) =>
+      until('a leader after the lease', async () => {
+        if (one.daemon.status.leadership === 'leading') return true;
+        await one.daemon.clock.jump(100);
+        return undefined;
+      });
     const written = (one: Candidate): string[] => [...one.host.writes(), ...one.virtual.writes()];
     const ip = async (name: string) => ipsOf(await stage.copy(name))[0];
     const serves = (name: string, wanted: string) =>
@@ -123,7 +130,7 @@ export function leadershipSuite(backend: () => SyncBackend): void {
       expect(second.daemon.status.leadership).toMatch(/^standby/);
       expect(await ip('web')).toBe('10.0.0.1');
       await second.daemon.clock.jump(7000);
-      await leads(second);
+      await takesOver(second);
       await serves('web', '10.0.0.2');
     });
 
@@ -144,7 +151,7 @@ export function leadershipSuite(backend: () => SyncBackend): void {
       expect(await ip('web')).toBe('10.0.0.1');
       first.host.rule = () => 'pass';
       await first.daemon.clock.jump(4000);
-      await leads(first);
+      await takesOver(first);
       await serves('web', '10.0.0.2');
       await until('the edit of the host', async () => (await stage.tenants('web'))?.metadata.labels?.['own']);
     });
@@ -178,7 +185,7 @@ export function leadershipSuite(backend: () => SyncBackend): void {
       await second.daemon.clock.jump(2000);
       cutOff(first);
       await Promise.all([first.daemon.clock.jump(leaseMs + 3000), second.daemon.clock.jump(leaseMs + 3000)]);
-      await leads(second);
+      await takesOver(second);
       await stage.editTenants('web', { subsets: subsetsOf('10.0.0.3') });
       await serves('web', '10.0.0.3');
       first.host.seen.length = 0;
@@ -210,7 +217,7 @@ export function leadershipSuite(backend: () => SyncBackend): void {
       await stage.editTenants('web', { subsets: subsetsOf('10.0.0.2') });
       await held;
       await second.daemon.clock.jump(leaseMs + 3000);
-      await leads(second);
+      await takesOver(second);
       await serves('web', '10.0.0.2');
       await stage.editTenants('web', { subsets: subsetsOf('10.0.0.3') });
       await serves('web', '10.0.0.3');
