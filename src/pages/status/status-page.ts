@@ -64,7 +64,7 @@ export function statusMain(
   const groups = attentionGroups(status, address);
   return html`<h1>Status</h1>
 ${isFacts(verdict) && verdictHtml(verdict, status['uptimeSeconds'])}
-<section id="attention" aria-labelledby="attention-title">${attentionHtml(groups, attentionSum(status), isStandby(status))}</section>
+<section id="attention" aria-labelledby="attention-title">${attentionHtml(groups, attentionSum(status, groups), isStandby(status))}</section>
 <section id="hour" aria-label="The last hour">${hourHtml(status, hour, asOf)}</section>
 ${sections.map(({ id, title, fields }) => section(id, title, picked(status, fields)))}${section('daemon', 'Daemon', rest, { texts: toldIn(groups), id: 'attention' })}`;
 }

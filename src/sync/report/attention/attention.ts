@@ -88,10 +88,13 @@ function countOfCause(
   return typeof count === 'number' ? count : undefined;
 }
 
-/** How many things need a person. */
-export function attentionSum(status: StatusJson, address?: string): number {
-  const groups = Map.groupBy(attentionOf(status, address), ({ group }) => group);
-  return [...groups].reduce((sum, [name, items]) => sum + Math.max(items.length, countOf(status, name)), 0);
+/** How many things need a person, of all groups of this status. Groups of one name are counted together, as the status counts them. */
+export function attentionSum(status: StatusJson, groups: readonly AttentionGroup[]): number {
+  const byName = Map.groupBy(
+    groups.flatMap(({ items }) => items),
+    ({ group }) => group,
+  );
+  return [...byName].reduce((sum, [name, items]) => sum + Math.max(items.length, countOf(status, name)), 0);
 }
 
 /** Of each group, also where its list is cut; 0 from an older daemon. */
