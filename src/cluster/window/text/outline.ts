@@ -17,6 +17,8 @@ const backslash = 0x5c;
 
 export interface Outline {
   text: string;
+  /** The text between the values. Only of an outline that is shared: others would need more memory than their reading costs. */
+  parts?: readonly string[];
   /** The values of the first object that had it. An equal value at the same place is not stored again. */
   sample: readonly string[];
 }
@@ -47,8 +49,7 @@ export function joinValues(values: readonly string[], { sample }: Outline, whole
   return values.map((value, at) => (at >= whole && value === sample[at] ? '' : value)).join(gap);
 }
 
-export function joinText({ text: outline, sample }: Outline, values: string): string {
-  const parts = outline.split(gap);
+export function joinText({ text: outline, parts = outline.split(gap), sample }: Outline, values: string): string {
   const own = values.split(gap);
   let text = parts[0] as string;
   for (let at = 1; at < parts.length; at++) text += (own[at - 1] || sample[at - 1]) + (parts[at] as string);
@@ -93,7 +94,7 @@ export class Outlines {
     if (known !== undefined) return known;
     if (text.length > outlineLength) return { text, sample: [] };
     if (this.#known.size >= outlineLimit) this.#known.clear();
-    const outline = { text, sample: sampleOf(values) };
+    const outline = { text, parts: text.split(gap), sample: sampleOf(values) };
     this.#known.set(text, outline);
     return outline;
   }
