@@ -25,7 +25,7 @@ export interface EventStep {
 
 export type WriteDecision = { kind: 'write'; version: Version } | { kind: 'refuse'; result: WriteResult };
 
-interface Entry {
+interface TimelineEntry {
   key: string;
   newest: Version;
 }
@@ -94,8 +94,8 @@ export function eventOf(version: Version): StoreEvent {
 }
 
 export class Timeline {
-  #entries = new Map<string, Entry>();
-  #sorted = new SortedEntries<Entry>();
+  #entries = new Map<string, TimelineEntry>();
+  #sorted = new SortedEntries<TimelineEntry>();
   /** The versions after the compacted revision, in revision order; valid from `#logStart` on. */
   #log: Version[] = [];
   #logStart = 0;

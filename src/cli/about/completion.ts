@@ -25,7 +25,7 @@ export async function completion(context: Context, options: Options): Promise<Ex
 }
 
 /** What may follow the words of a command line that has come so far. */
-interface Place {
+interface WordsAt {
   command: CommandSpec;
   flags: readonly string[];
   /** Options whose value is one of few words. */
@@ -38,7 +38,7 @@ interface Place {
   operands: readonly string[] | undefined;
 }
 
-function placesOf(pages: readonly string[]): Place[] {
+function placesOf(pages: readonly string[]): WordsAt[] {
   return commands.map((command) => {
     const options = [...command.options, ...globalOptions];
     const valued = options.filter(({ value }) => value !== undefined);

@@ -21,7 +21,7 @@ export interface BoardRow {
   state: 'in sync' | 'on its way' | 'not on the host' | 'leaving';
 }
 
-interface Entry {
+interface BoardEntry {
   virtual: string | undefined;
   host: string | undefined;
   changedSide: Side;
@@ -59,7 +59,7 @@ function ownEntries(map: Record<string, string> | undefined): [string, string][]
 export class DemoBoard {
   #clock: Clock;
   #hostKeyOf: (key: Key) => Key;
-  #entries = new Map<Key, Entry>();
+  #entries = new Map<Key, BoardEntry>();
   #keyOfHost = new Map<Key, Key>();
   /** Called whenever both sides agree again. */
   #agreed: (row: BoardRow) => void;
@@ -85,7 +85,7 @@ export class DemoBoard {
   }
 
   rows(): BoardRow[] {
-    return [...this.#entries.keys()].sort().map((key) => this.#row(key, this.#entries.get(key) as Entry));
+    return [...this.#entries.keys()].sort().map((key) => this.#row(key, this.#entries.get(key) as BoardEntry));
   }
 
   #change(key: Key, side: Side, fingerprint: string | undefined): void {
@@ -107,7 +107,7 @@ export class DemoBoard {
     if (entry.differsSinceMs === undefined) this.#agreed(this.#row(key, entry));
   }
 
-  #row(key: Key, entry: Entry): BoardRow {
+  #row(key: Key, entry: BoardEntry): BoardRow {
     return {
       key,
       hostPlace: this.#hostKeyOf(key),
@@ -118,7 +118,7 @@ export class DemoBoard {
   }
 }
 
-function newEntry(side: Side, now: number): Entry {
+function newEntry(side: Side, now: number): BoardEntry {
   return {
     virtual: undefined,
     host: undefined,
@@ -129,7 +129,7 @@ function newEntry(side: Side, now: number): Entry {
   };
 }
 
-function stateOf(entry: Entry): BoardRow['state'] {
+function stateOf(entry: BoardEntry): BoardRow['state'] {
   if (entry.virtual === entry.host) return 'in sync';
   if (entry.host === undefined) return 'not on the host';
   return entry.virtual === undefined ? 'leaving' : 'on its way';

@@ -37,10 +37,10 @@ export async function playStep(stage: Stage, step: StoryStep): Promise<StepOutco
   return { step, tookMs: stage.clock.now() - startMs, differences: differing };
 }
 
-type Memory = Map<string, { uid: string | undefined; resourceVersion: string | undefined }>;
+type ObjectsBefore = Map<string, { uid: string | undefined; resourceVersion: string | undefined }>;
 
-async function remember(stage: Stage, step: StoryStep): Promise<Memory> {
-  const memory: Memory = new Map();
+async function remember(stage: Stage, step: StoryStep): Promise<ObjectsBefore> {
+  const memory: ObjectsBefore = new Map();
   for (const expectation of step.expects) {
     if (expectation.see !== 'replaced' && expectation.see !== 'untouched') continue;
     const object = expectOk(await look(stage, expectation.at), `read ${wordsOf(expectation.at)}`);
@@ -76,7 +76,12 @@ async function perform(stage: Stage, act: Act): Promise<void> {
   }
 }
 
-async function waitFor(stage: Stage, expectation: Expectation, before: Memory, deadlineMs: number): Promise<string[]> {
+async function waitFor(
+  stage: Stage,
+  expectation: Expectation,
+  before: ObjectsBefore,
+  deadlineMs: number,
+): Promise<string[]> {
   for (;;) {
     const differing = await compare(stage, expectation, before);
     if (differing.length === 0 || stage.clock.now() >= deadlineMs) return differing;
@@ -84,7 +89,7 @@ async function waitFor(stage: Stage, expectation: Expectation, before: Memory, d
   }
 }
 
-async function compare(stage: Stage, expectation: Expectation, before: Memory): Promise<string[]> {
+async function compare(stage: Stage, expectation: Expectation, before: ObjectsBefore): Promise<string[]> {
   if (expectation.see === 'event') return compareEvent(stage, expectation);
   const { at } = expectation;
   const answer = await look(stage, at);

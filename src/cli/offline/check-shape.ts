@@ -20,11 +20,11 @@ const maxObjectBytes = 3 * 1024 * 1024;
 /** A file of one mistake in each line helps nobody who reads more of them. */
 const mostFaults = 100;
 
-type Place = readonly (string | number)[];
+type ShapePath = readonly (string | number)[];
 
 export interface ShapeFault {
   /** The keys that lead to the value. */
-  place: Place;
+  place: ShapePath;
   /** The last of the keys is at fault, not its value. */
   isOfKey?: boolean;
   /** Begins with the place in words: `metadata.name: …`. */
@@ -141,7 +141,7 @@ function payloadFaults(object: Record<string, unknown>): ShapeFault[] {
 interface Part {
   payload: Record<string, unknown>;
   /** Where it is in the object, in place of its place in the payload. */
-  place: Place;
+  place: ShapePath;
 }
 
 function subsetParts({ subsets }: Record<string, unknown>): Part[] {
@@ -200,27 +200,27 @@ function isMissing(value: unknown): value is null | undefined {
   return value === undefined || value === null;
 }
 
-function entries(value: unknown, place: Place, faults: ShapeFault[]): [string, unknown][] {
+function entries(value: unknown, place: ShapePath, faults: ShapeFault[]): [string, unknown][] {
   if (isMissing(value)) return [];
   if (typeof value === 'object' && !Array.isArray(value)) return Object.entries(value);
   faults.push(wrongType(place, 'a map', value));
   return [];
 }
 
-function list(value: unknown, place: Place, faults: ShapeFault[]): [Record<string, unknown>, Place][] {
+function list(value: unknown, place: ShapePath, faults: ShapeFault[]): [Record<string, unknown>, ShapePath][] {
   if (isMissing(value)) return [];
   if (!Array.isArray(value)) {
     faults.push(wrongType(place, 'a list', value));
     return [];
   }
-  return value.flatMap((item: unknown, index): [Record<string, unknown>, Place][] => {
+  return value.flatMap((item: unknown, index): [Record<string, unknown>, ShapePath][] => {
     if (isRecord(item)) return [[item, [...place, index]]];
     faults.push(wrongType([...place, index], 'a map', item));
     return [];
   });
 }
 
-function wrongType(place: Place, wanted: string, found: unknown): ShapeFault {
+function wrongType(place: ShapePath, wanted: string, found: unknown): ShapeFault {
   return faultAt(
     place,
     `wanted ${wanted}, found ${found === undefined ? 'nothing' : JSON.stringify(found)?.slice(0, 60)}`,
@@ -228,7 +228,7 @@ function wrongType(place: Place, wanted: string, found: unknown): ShapeFault {
 }
 
 /** People choose the keys of labels and annotations. */
-function faultAt(place: Place, words: string): ShapeFault {
+function faultAt(place: ShapePath, words: string): ShapeFault {
   const [, map, key] = place;
   const isKey = (map === 'labels' || map === 'annotations') && typeof key === 'string';
   const name = isKey ? `${placeText(place.slice(0, 2))}["${key.slice(0, 100)}"]` : placeText(place);

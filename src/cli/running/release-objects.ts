@@ -36,7 +36,7 @@ interface ReleaseOptions {
 }
 
 /** One kind of object that may carry our marks. */
-interface Target {
+interface ReleasedKind {
   resource: ResourceRef;
   /** Written before the name in messages, because one run may release several kinds. */
   prefix: string;
@@ -53,7 +53,7 @@ interface Target {
 interface Work {
   clock: Clock;
   host: ClusterClient;
-  target: Target;
+  target: ReleasedKind;
   how: ReleaseOptions;
 }
 
@@ -65,15 +65,15 @@ export async function releaseAll(context: Context, host: ClusterClient, how: Rel
   return released;
 }
 
-function targetsOf({ settings, isDelete }: ReleaseOptions): Target[] {
+function targetsOf({ settings, isDelete }: ReleaseOptions): ReleasedKind[] {
   const { placement } = rulesOf(settings).translation;
-  const endpoints: Target = {
+  const endpoints: ReleasedKind = {
     resource: endpointsResource,
     prefix: '',
     reasonToLeave: (look) => reasonToLeaveEndpoints(look, { placement, isDelete }),
     isOptional: false,
   };
-  const slices: Target = {
+  const slices: ReleasedKind = {
     ...endpoints,
     resource: endpointSlicesResource,
     prefix: 'EndpointSlice ',
@@ -86,7 +86,7 @@ function targetsOf({ settings, isDelete }: ReleaseOptions): Target[] {
   return [endpoints, slices, ...(isDelete ? contentKinds.map((kind) => contentTarget(kind, settings, placement)) : [])];
 }
 
-function contentTarget(kind: ContentKind, settings: Settings, placement: Placement): Target {
+function contentTarget(kind: ContentKind, settings: Settings, placement: Placement): ReleasedKind {
   return {
     resource: kind.resource,
     prefix: `${kind.kind} `,
@@ -142,10 +142,10 @@ async function releaseOne(work: Work, listed: KubeObject, released: Released): P
   }
 }
 
-type Outcome = { kind: 'done' | 'nothing' } | { kind: 'left' | 'failed'; why: string };
+type HowReleased = { kind: 'done' | 'nothing' } | { kind: 'left' | 'failed'; why: string };
 
 /** Tries until the object is written or must be left alone. After a conflict it reads and judges the object again. */
-async function releaseWithRetries({ clock, host, target, how }: Work, listed: KubeObject): Promise<Outcome> {
+async function releaseWithRetries({ clock, host, target, how }: Work, listed: KubeObject): Promise<HowReleased> {
   const { resource } = target;
   const objectName = objectNameOf(listed);
   for (let attempt = 1, object = listed; ; attempt++) {
@@ -192,7 +192,7 @@ function removed(object: KubeObject): Record<string, null> {
   return Object.fromEntries(ours.map((key) => [key, null]));
 }
 
-function handedBack({ labelsAfter }: Target, annotations: Record<string, string>): object {
+function handedBack({ labelsAfter }: ReleasedKind, annotations: Record<string, string>): object {
   return labelsAfter === undefined ? {} : { labels: labelsAfter({ annotations }) };
 }
 

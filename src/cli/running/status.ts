@@ -93,14 +93,14 @@ function wantsRest(options: Options): boolean {
   return options.has('all') && !isFiltered && options.choice('output') !== 'json';
 }
 
-interface Asked {
+interface StatusQuestion {
   context: Context;
   options: Options;
   address: string;
   whole?: Record<string, unknown>;
 }
 
-function readingOf({ isKnown, value }: DaemonAnswer, { context, options, address, whole }: Asked): Reading {
+function readingOf({ isKnown, value }: DaemonAnswer, { context, options, address, whole }: StatusQuestion): Reading {
   const isOne = options.operands.length > 0;
   if (!isKnown) {
     const message = typeof value['message'] === 'string' ? value['message'] : 'the object is not known';
@@ -152,7 +152,7 @@ function areAllWell(value: Record<string, unknown>): boolean {
 }
 
 /** What mends the object, with a command that the terminal may fold, and that is copied whole. */
-function remediesText(value: Record<string, unknown>, status: Asked['whole'], address: string): string {
+function remediesText(value: Record<string, unknown>, status: StatusQuestion['whole'], address: string): string {
   if (status === undefined) return '';
   const all = allOf(value).filter(({ object, state }) => typeof object === 'string' && typeof state === 'string');
   const found = all.flatMap((one) => objectRemedies({ status, address }, one as unknown as RemediedObject));

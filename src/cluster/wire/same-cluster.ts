@@ -43,7 +43,7 @@ export interface SameClusterOptions {
   ask: (access: ClusterAccess, path: string) => Promise<Answer>;
 }
 
-type Verdict = { kind: 'same' } | { kind: 'another' | 'unknown'; message: string };
+type ClusterProof = { kind: 'same' } | { kind: 'another' | 'unknown'; message: string };
 
 export class SameCluster {
   readonly #options: SameClusterOptions;
@@ -116,7 +116,7 @@ export class SameCluster {
     return false;
   }
 
-  async #prove(fresh: ClusterAccess): Promise<Verdict> {
+  async #prove(fresh: ClusterAccess): Promise<ClusterProof> {
     const identity = this.#identity;
     if (identity === undefined) return { kind: 'same' };
     if (identity.uid === undefined)

@@ -10,9 +10,13 @@ export type Compared =
   /** `refusing`: the sides that may not be asked for a namespace of the host's name, which would do. */
   | { kind: 'unknown'; why: string; refusing: readonly ('virtual' | 'host')[] };
 
-type Asked = Pick<ClusterConnection, 'server' | 'request'>;
+type AskedCluster = Pick<ClusterConnection, 'server' | 'request'>;
 
-export async function compareClusters(virtual: Asked, host: Asked, hostNamespace: string): Promise<Compared> {
+export async function compareClusters(
+  virtual: AskedCluster,
+  host: AskedCluster,
+  hostNamespace: string,
+): Promise<Compared> {
   const server = new URL(host.server).href;
   if (new URL(virtual.server).href === server) return { kind: 'one', found: `the API server ${server}` };
   const untold: string[] = [];

@@ -17,7 +17,7 @@ const maxEntryLength = 8 * 1024;
 const longestText = 2_100;
 const longestId = 64;
 
-type Target = AccessRequest['target'];
+type AuditedPlace = AccessRequest['target'];
 
 export interface KeyUse {
   /** Uid of the access key. */
@@ -50,7 +50,7 @@ function listIn(list: unknown, path: string, most: number): unknown[] {
   return list;
 }
 
-function entryIn(entry: Record<string, unknown>, path: string, check: (target: Target) => void): AuditEntry {
+function entryIn(entry: Record<string, unknown>, path: string, check: (target: AuditedPlace) => void): AuditEntry {
   const common = { time: timeIn(entry['time'], `${path}.time`), id: idIn(entry['id'], `${path}.id`) };
   const text = (name: string) => textIn(entry[name], `${path}.${name}`);
   const count = (name: string) => countIn(entry[name], `${path}.${name}`);
@@ -77,7 +77,7 @@ function entryIn(entry: Record<string, unknown>, path: string, check: (target: T
 
 /** A space that the configuration does not have here may have been removed since; it can be no other cluster's. */
 function checkPlace(
-  target: Target,
+  target: AuditedPlace,
   { path, cluster, directory }: { path: string; cluster: string; directory: Directory },
 ): void {
   if (target.kind === 'Management') return;
@@ -91,7 +91,7 @@ function checkPlace(
   throw new StatusFault(forbidden({ group: '', resource: '' }, '', why));
 }
 
-function targetIn(value: unknown, path: string): Target {
+function targetIn(value: unknown, path: string): AuditedPlace {
   const target = isRecord(value) ? value : {};
   const text = (name: string) => textIn(target[name], `${path}.${name}`);
   switch (target['kind']) {

@@ -13,9 +13,11 @@ import type { Check } from '../patient/check.ts';
 import { couldNotCheck, type Finding, fault, ok, warning } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 
-type Asked = { kind: 'daemon'; status: Record<string, unknown> } | { kind: 'nobody' | 'stranger'; message: string };
+type DaemonFound =
+  | { kind: 'daemon'; status: Record<string, unknown> }
+  | { kind: 'nobody' | 'stranger'; message: string };
 
-async function ask({ context, settings }: Patient): Promise<Asked> {
+async function ask({ context, settings }: Patient): Promise<DaemonFound> {
   try {
     return { kind: 'daemon', status: (await askDaemon(context, localAddress(settings.listen), '/status')).value };
   } catch (thrown) {

@@ -9,7 +9,7 @@ import { withLocalServer } from '../client/reach-server.ts';
 /** A million keys are copied in a minute. */
 const timeoutMs = 15 * 60_000;
 
-interface Answer {
+interface BackupAnswer {
   madeAt: string;
   revision: number;
   files: readonly { name: string }[];
@@ -26,7 +26,7 @@ export async function backup(context: Context, options: Options): Promise<ExitCo
   const body = { folder, withSecrets: !options.has('without-secrets') };
   const made = await withLocalServer(context, options, async (client) => {
     const answer = await client.ask({ method: 'POST', path: `${apiPrefix}/hostward/backup`, body, timeoutMs });
-    return answer.body as unknown as Answer;
+    return answer.body as unknown as BackupAnswer;
   });
   if (options.choice('output') === 'json')
     context.stdout.write(`${JSON.stringify({ folder, ...made }, undefined, 2)}\n`);
@@ -34,7 +34,7 @@ export async function backup(context: Context, options: Options): Promise<ExitCo
   return exitCodes.fine;
 }
 
-function textOf(folder: string, { files, leftOut }: Answer): string {
+function textOf(folder: string, { files, leftOut }: BackupAnswer): string {
   const names = files.map(({ name }) => name);
   const lines = [`backed up to ${folder}: ${names.join(', ')}`];
   const secrets = names.length > 1 ? 'it holds the secrets of the server: keep it like the server itself' : '';

@@ -105,7 +105,7 @@ export async function renderCase(means: OfflineMeans, given: PlaygroundCase, dra
 }
 
 /** Notes about patches that do nothing here, because no object is of their kind, and about objects whose kind has none. */
-function idleNotes({ compiled }: Asked['configuration'], virtual: readonly KubeObject[]): string[] {
+function idleNotes({ compiled }: RenderQuestion['configuration'], virtual: readonly KubeObject[]): string[] {
   const lists = [
     { kind: 'Endpoints', place: 'sync.toHost.endpoints.patches', set: compiled.set },
     { kind: 'EndpointSlice', place: 'sync.toHost.endpointSlices.patches', set: compiled.slices.set },
@@ -207,7 +207,7 @@ function readObjects(
   }
 }
 
-interface Asked {
+interface RenderQuestion {
   means: OfflineMeans;
   configuration: Extract<LoadedAll, { kind: 'ok' }>;
   config: ConfigText;
@@ -216,7 +216,7 @@ interface Asked {
 
 type Objects = Pick<Parameters<typeof renderOffline>[1], 'objects' | 'hostObjects' | 'direction'>;
 
-async function run({ means, configuration, config, draft }: Asked, objects: Objects): Promise<OfflineRender> {
+async function run({ means, configuration, config, draft }: RenderQuestion, objects: Objects): Promise<OfflineRender> {
   const input = { ...objects, configuration, withBookkeeping: false, isExplained: true };
   const rendered = await renderOffline(means, input);
   // A pure expression throws the same error again, and the second run shows where.
@@ -228,7 +228,7 @@ async function run({ means, configuration, config, draft }: Asked, objects: Obje
 
 /** The same objects without any patch, in the order of the patched ones. */
 async function plainOf(
-  { means, configuration }: Asked,
+  { means, configuration }: RenderQuestion,
   {
     virtual,
     before,

@@ -33,7 +33,7 @@ const firstOfNull = 0x6e;
 const textLimitBytes = 64 * 1024;
 
 /** Where in the list the scanner is. `other` is any value that is stepped over. */
-type Place = 'start' | 'list' | 'listMetadata' | 'items' | 'item' | 'itemMetadata' | 'other';
+type ScanPlace = 'start' | 'list' | 'listMetadata' | 'items' | 'item' | 'itemMetadata' | 'other';
 
 const frameMembers = new Map<string, 'resourceVersion' | 'continueToken'>([
   ['resourceVersion', 'resourceVersion'],
@@ -56,9 +56,9 @@ const readLengths = new Set(
 export class HeadScanner {
   readonly frame: ListFrame = { kind: '', apiVersion: '', resourceVersion: '', continueToken: '', items: 'absent' };
   readonly #found: (head: ListedHead) => void;
-  #place: Place = 'start';
+  #place: ScanPlace = 'start';
   /** The places around the present one. */
-  #around: Place[] = [];
+  #around: ScanPlace[] = [];
   /** How many brackets are open inside the value that is stepped over. */
   #depth = 0;
   #isInText = false;
@@ -106,7 +106,7 @@ export class HeadScanner {
         const bracket = byte | bracketBit;
         if (bracket === openBrace) depth++;
         else if (bracket === closeBrace && --depth === 0) {
-          this.#place = this.#around.pop() as Place;
+          this.#place = this.#around.pop() as ScanPlace;
           at++;
           break;
         }
@@ -227,7 +227,7 @@ export class HeadScanner {
     if (inner === 'item') this.#head = emptyHead();
   }
 
-  #innerPlace(byte: number): Place {
+  #innerPlace(byte: number): ScanPlace {
     const isObject = byte === openBrace;
     switch (this.#place) {
       case 'start':
@@ -252,7 +252,7 @@ export class HeadScanner {
       this.#fault = 'the list has more ends than beginnings';
       return;
     }
-    this.#place = this.#around.pop() as Place;
+    this.#place = this.#around.pop() as ScanPlace;
     if (closed === 'list') this.#isWhole = true;
     if (closed !== 'item') return;
     const { name, uid, resourceVersion } = this.#head;

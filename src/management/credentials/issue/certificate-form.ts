@@ -66,13 +66,13 @@ export function certificateForm(own: CertificateParts): MakeForm {
   };
 }
 
-type Place = Pick<Form, 'server' | 'authorityPem'>;
+type CertifiedServer = Pick<Form, 'server' | 'authorityPem'>;
 
 /** Where Hostward serves the virtual cluster, it signs with its own CA and checks each request, so no binding must be removed. */
 async function hostedForm(
   { book, revoker, authority, reach }: CertificateParts,
   parts: IssueParts,
-  of: { asked: FormInput; facts: KeyFacts; seconds: number | undefined; place: Place },
+  of: { asked: FormInput; facts: KeyFacts; seconds: number | undefined; place: CertifiedServer },
 ): Promise<Form> {
   const { asked, facts, seconds = yearSeconds, place } = of;
   if (asked.ctx.dryRun) return { ...place, user: undefined, expiresMs: undefined, made: '' };

@@ -17,7 +17,7 @@ import { authorityOf } from '../kubeconfig/pem.ts';
 import type { IssueParts } from './asker.ts';
 import { makeKey } from './make-key.ts';
 
-interface Session {
+interface CallerSession {
   credential: Credential;
   facts: KeyFacts | undefined;
   directory: Directory;
@@ -26,8 +26,8 @@ interface Session {
 
 /** The part of the callers that is needed here. */
 export interface IssueCallers {
-  sessionOf(user: User): Session | undefined;
-  callerOf(session: Session): Caller;
+  sessionOf(user: User): CallerSession | undefined;
+  callerOf(session: CallerSession): Caller;
   forKubeconfig(user: User, mark: KubeconfigMark): User;
   forCertificate(of: { credential: Credential; facts: KeyFacts; endMs: number; address: string | undefined }): User;
 }

@@ -18,12 +18,12 @@ export interface AuditFileOptions {
   clock: Clock;
   log: Log;
   /** Whether lines about this target are sent. */
-  isSent(target: Target): boolean;
+  isSent(target: IntentPlace): boolean;
   /** Size of a full file; a test makes it small. */
   maxBytes?: number;
 }
 
-type Target = Extract<AuditEntry, { stage: 'intent' }>['target'];
+type IntentPlace = Extract<AuditEntry, { stage: 'intent' }>['target'];
 
 const name = 'audit';
 const sentName = 'audit-sent';

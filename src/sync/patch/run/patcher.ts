@@ -148,7 +148,7 @@ export class Patcher {
 
   /** Runs patches whose places do not overlap in one call of the sandbox. */
   #runForward(run: readonly CompiledPatch[], pass: Pass): Failed | undefined | Promise<Failed | undefined> {
-    const asked: Asked[] = [];
+    const asked: ValuesToWrite[] = [];
     for (const patch of run) {
       const matches = matchesIn(pass, patch, 'forward');
       const message = pass.givenUp.get(patch);
@@ -176,16 +176,16 @@ export class Patcher {
       : this.#settleAll(asked, answer, pass);
   }
 
-  #settleAll(asked: readonly Asked[], results: readonly GroupResult[], pass: Pass): Failed | undefined {
+  #settleAll(asked: readonly ValuesToWrite[], results: readonly GroupResult[], pass: Pass): Failed | undefined {
     for (let at = 0; at < asked.length; at++) {
-      const failed = this.#settle(asked[at] as Asked, results[at] as GroupResult, pass);
+      const failed = this.#settle(asked[at] as ValuesToWrite, results[at] as GroupResult, pass);
       if (failed !== undefined) return failed;
     }
     return undefined;
   }
 
   /** Writes the results of one patch, or applies its onError. */
-  #settle(write: Asked, { results: values, errors }: GroupResult, pass: Pass): Failed | undefined {
+  #settle(write: ValuesToWrite, { results: values, errors }: GroupResult, pass: Pass): Failed | undefined {
     const { patch, matches } = write;
     this.#options.counts.evaluated(patch.index, matches.values.length);
     if (errors.length > 0) return this.#fallBack({ patch, matches, errors }, pass);
@@ -295,4 +295,4 @@ function isOfWholeObject({ path }: CompiledPatch): boolean {
 type Tried = Patched | { kind: 'again'; givenUp: Pass['givenUp'] };
 
 /** The request of one patch to the evaluator. After the answer it also records the results that the patch wrote. */
-interface Asked extends ValueGroup, PatchWrite {}
+interface ValuesToWrite extends ValueGroup, PatchWrite {}

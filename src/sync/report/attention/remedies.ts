@@ -212,20 +212,20 @@ function onHostToo({ status, object, kind, message }: RemediedTrouble): string[]
 }
 
 /** For who looks at one object; empty when it needs nobody. */
-export function objectRemedies(asked: Asked, object: RemediedObject): Remedy[] {
+export function objectRemedies(asked: AskedDaemon, object: RemediedObject): Remedy[] {
   const found = [...(object.unread ?? []).map((one) => unreadRemedy(asked, one)), ...ownRemedies(asked, object)];
   return [...new Map(found.map((one) => [`${one.remedy} ${one.command}`, one])).values()];
 }
 
 /** For who looks for what cannot be read. */
-export function unreadRemedy(asked: Asked, message: string): Remedy {
+export function unreadRemedy(asked: AskedDaemon, message: string): Remedy {
   return remedyOf({ ...asked, reason: 'unread', message });
 }
 
-type Asked = Pick<RemediedTrouble, 'status' | 'address'>;
+type AskedDaemon = Pick<RemediedTrouble, 'status' | 'address'>;
 
 function ownRemedies(
-  { status, address }: Asked,
+  { status, address }: AskedDaemon,
   { object, kind, state, message = '', hostObject, contestedBy, references = [] }: RemediedObject,
 ): Remedy[] {
   const [outcome, reason] = state.split('/') as [string, string?];

@@ -54,7 +54,7 @@ export interface Withheld {
   copies: number;
 }
 
-type Verdict = { kind: 'agreed' | 'unanswered' } | { kind: 'lie'; found: Key };
+type ListVerdict = { kind: 'agreed' | 'unanswered' } | { kind: 'lie'; found: Key };
 
 export class DoubtedList<List extends string> {
   readonly #options: DoubtedListOptions<List>;
@@ -150,7 +150,7 @@ export class DoubtedList<List extends string> {
   async #confirmAlone(suspects: readonly Key[]): Promise<void> {
     const decided = suspects.filter((key) => !this.#waitsForOtherList(key));
     // The list that lacks the object itself asks for it, and withholds the copy until then.
-    const verdict: Verdict = decided.length === 0 ? { kind: 'agreed' } : await this.#ask(decided);
+    const verdict: ListVerdict = decided.length === 0 ? { kind: 'agreed' } : await this.#ask(decided);
     if (this.#stopped.signal.aborted) return;
     if (verdict.kind === 'agreed') return this.#release(suspects);
     this.#doubtList(suspects);
@@ -168,7 +168,7 @@ export class DoubtedList<List extends string> {
       // Keys that the second list holds were cleared by its changes. For a key that an earlier list had brought back the time starts again.
       const confirmed = guard.suspects(list, askedAtMs - listsApartMs);
       const decided = confirmed.filter((key) => !this.#waitsForOtherList(key));
-      const verdict: Verdict = await this.#verdictOn(confirmed, decided);
+      const verdict: ListVerdict = await this.#verdictOn(confirmed, decided);
       if (this.#stopped.signal.aborted) return;
       if (verdict.kind === 'agreed') {
         this.#agreed(decided);
@@ -184,7 +184,7 @@ export class DoubtedList<List extends string> {
     return objectOf(key) === undefined && guard.isWithheldByOther(key, list);
   }
 
-  async #verdictOn(confirmed: readonly Key[], decided: readonly Key[]): Promise<Verdict> {
+  async #verdictOn(confirmed: readonly Key[], decided: readonly Key[]): Promise<ListVerdict> {
     if (confirmed.length === 0) return { kind: 'agreed' };
     return decided.length === 0 ? { kind: 'unanswered' } : this.#ask(decided);
   }
@@ -197,7 +197,7 @@ export class DoubtedList<List extends string> {
     while (clock.now() < dueMs && !signal.aborted) await pause(clock, dueMs - clock.now(), signal);
   }
 
-  async #ask(keys: readonly Key[]): Promise<Verdict> {
+  async #ask(keys: readonly Key[]): Promise<ListVerdict> {
     const { window, objectOf, random } = this.#options;
     const objects = [...new Set(keys.map(objectOf).filter((key) => key !== undefined))];
     const some = Array.from({ length: Math.min(askedByName, objects.length) }, () =>
@@ -217,7 +217,7 @@ export class DoubtedList<List extends string> {
     this.#release(confirmed);
   }
 
-  #tell(verdict: Exclude<Verdict, { kind: 'agreed' }>, deletes: number): void {
+  #tell(verdict: Exclude<ListVerdict, { kind: 'agreed' }>, deletes: number): void {
     const { kind, log } = this.#options;
     const isLie = verdict.kind === 'lie';
     const message = isLie
