@@ -1,8 +1,21 @@
 import { describe, expect, test } from 'vitest';
+import { Delays } from '../../src/queue/delays.ts';
 import { settle } from '../virtual-clock.ts';
 import { clock, makeQueue, metrics, renew, setUp } from './stage.ts';
 
 setUp();
+
+describe('Delays', () => {
+  test('that were cleared fire nothing of before, and what is added later at its time', async () => {
+    const due: [string, number][] = [];
+    const delays = new Delays(clock, (key) => due.push([key, clock.now()]));
+    delays.add('before', 100);
+    delays.clear();
+    delays.add('after', 500);
+    await clock.advance(1_000);
+    expect(due).toEqual([['after', 500]]);
+  });
+});
 
 describe('hurry()', () => {
   test('tries the concerned keys at once, each once, and leaves the other delays', async () => {

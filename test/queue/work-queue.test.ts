@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { Clock } from '../../src/clock.ts';
 import { silentLog } from '../../src/log.ts';
 import type { QueuePart } from '../../src/queue/queue-part.ts';
 import { WorkQueue } from '../../src/queue/work-queue.ts';
@@ -119,6 +120,25 @@ describe('add()', () => {
     // Processor time, not wall time, because other suites run in parallel. A quadratic queue would need a minute.
     expect(process.threadCpuUsage(before).user / 1_000).toBeLessThan(5_000);
   });
+});
+
+test('keys that wake each other, and take milliseconds each, let the event loop have its turn after eight of them', async () => {
+  let nowMs = 0;
+  const slow: Clock = { now: () => nowMs, wallTime: () => new Date(nowMs), after: (...timer) => clock.after(...timer) };
+  const queue = new WorkQueue(slow).part({ name: 'test', random: () => 0, log: silentLog, metrics });
+  let worked = 0;
+  queue.work(8, () => {
+    nowMs += 3;
+    if (++worked < 60) queue.add(String(worked));
+  });
+  queue.add('0');
+  const seen = [0];
+  while (worked < 60) {
+    await new Promise((resolve) => setImmediate(resolve));
+    seen.push(worked);
+  }
+  // Two slices may follow each other before this test has its turn.
+  expect(Math.max(...seen.slice(1).map((count, nth) => count - (seen[nth] as number)))).toBeLessThanOrEqual(8);
 });
 
 test('ten thousand keys that need no I/O do not block the event loop', async () => {

@@ -84,6 +84,20 @@ describe('a chain of lines', () => {
     });
   });
 
+  it('shows a line that another chain with the same key has, where the store has seen one', () => {
+    const seen = { line: 2, digest: file(entries.slice(0, 2)).state.previous };
+    const after = beginning;
+    expect(beginning.next).toBe(1);
+    expect(verifyChain(file(entries).text, { digest, after, known: seen }).kind).toBe('whole');
+    const other = file([{ ...entries[0], code: 999 }, ...entries.slice(1)]).text;
+    expect(verifyChain(other, { digest, after })).toMatchObject({ kind: 'whole' });
+    expect(verifyChain(other, { digest, after, known: seen })).toEqual({
+      ...{ kind: 'broken', line: 2, reason: 'line number 2 is not the one that the store has seen' },
+    });
+    // A file that ends before the line says nothing of it.
+    expect(verifyChain(file(entries.slice(0, 1)).text, { digest, after, known: seen }).kind).toBe('whole');
+  });
+
   it('shows an end that was cut off when the last digest is known', () => {
     const { text, state } = file(entries);
     const cut = `${text.trimEnd().split('\n').slice(0, -1).join('\n')}\n`;

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { objectProblem } from '../../../../src/cluster/window/list-pages.ts';
+import { endpointsResource } from '../../../../src/cluster/wire/scope.ts';
 import { sendJson, sendStatus } from '../../scripted-server.ts';
 import { openTestWindow, passing, until } from '../../subject.ts';
 import {
@@ -212,6 +214,27 @@ describe('incomplete lists', () => {
       await relisted;
     });
   }
+});
+
+describe('objectProblem()', () => {
+  const everywhere = {
+    ref: endpointsResource,
+    namespace: undefined,
+    labelSelector: undefined,
+    fieldSelector: undefined,
+  };
+  const scope = { ...everywhere, namespace: 'asked' };
+  const object = (namespace?: string) => ({
+    metadata: { name: 'a', uid: 'u', resourceVersion: '2', ...(namespace !== undefined && { namespace }) },
+  });
+  test.each([
+    ['asked', scope, undefined],
+    ['another', scope, 'is not in the namespace "asked" that was asked for'],
+    [undefined, scope, 'is not in the namespace "asked" that was asked for'],
+    ['another', everywhere, undefined],
+  ])('of an object in the namespace %s', (namespace, of, problem) => {
+    expect(objectProblem(object(namespace), of)).toBe(problem);
+  });
 });
 
 describe('relist()', () => {

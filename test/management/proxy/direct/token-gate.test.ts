@@ -1,6 +1,7 @@
 // A proved token is kept so that its signature is checked once. Whether it still counts is asked at every use.
 import { afterEach, describe, expect, it } from 'vitest';
 import { silentLog } from '../../../../src/log.ts';
+import { payloadOf } from '../../../../src/management/credentials/claims/claims.ts';
 import { Revocations } from '../../../../src/management/credentials/claims/revocations.ts';
 import { KnownKeys } from '../../../../src/management/proxy/direct/known-keys.ts';
 import { TokenGate } from '../../../../src/management/proxy/direct/token-gate.ts';
@@ -34,6 +35,16 @@ async function openGate() {
   await keys.start();
   return { gate, clock, revocations, state };
 }
+
+describe('a token for some networks', () => {
+  it('is refused from everywhere else, also where nobody knows the address, and when it was good before', async () => {
+    const { gate } = await openGate();
+    const token = tokenOf({ payload: payloadOf({ ...claims, networks: '10.0.0.0/8,fd00::/8' }) });
+    for (const address of ['10.1.2.3', 'fd00::1']) expect(await gate.authenticate(token, address)).toBeDefined();
+    for (const address of ['11.0.0.1', '127.0.0.1', 'fe80::1', undefined])
+      await expect(gate.authenticate(token, address)).rejects.toThrow('the token is not valid from your address');
+  });
+});
 
 describe('a token that was proved before', () => {
   const token = tokenOf();

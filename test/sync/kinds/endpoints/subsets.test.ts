@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { EndpointSubset } from '../../../../src/sync/kinds/endpoints/items.ts';
-import { normalizeSubsets, storedSubsets, translateSubsets } from '../../../../src/sync/kinds/endpoints/subsets.ts';
+import {
+  addressesOf,
+  normalizeSubsets,
+  storedSubsets,
+  translateSubsets,
+} from '../../../../src/sync/kinds/endpoints/subsets.ts';
 
 const one = { ip: '10.0.0.1' };
 const tcp = { name: 'http', port: 80, protocol: 'TCP' };
@@ -27,6 +32,14 @@ describe('normalizeSubsets()', () => {
 
   it('returns normal subsets as they are', () => {
     expect(normalizeSubsets(stored)).toBe(stored);
+  });
+});
+
+describe('addressesOf()', () => {
+  it('has those that are not ready too: the address policy judges all that leaves', () => {
+    expect(addressesOf([{ addresses: [one], notReadyAddresses: [{ ip: '10.0.0.2' }] }])).toEqual([
+      ...['10.0.0.1', '10.0.0.2'],
+    ]);
   });
 });
 
