@@ -64,6 +64,11 @@ export const shippedLimitsGateLimits: typeof gateLimits = {
   'failed probes': { atMost: 0 },
 };
 
+/** Of daemon and sandbox together, while up to a thousand objects have hostile expressions. */
+export const memoryGateLimits: typeof gateLimits = { 'peak of daemon and sandbox': { atMost: 300 } };
+/** With more objects only what the expressions add counts. */
+export const manyObjectsMemoryGateLimits: typeof gateLimits = { 'growth of daemon and sandbox': { atMost: 150 } };
+
 export function gateFigures(report: Report, limits = gateLimits): Figure[] {
   return judge(report.figures, limits);
 }
