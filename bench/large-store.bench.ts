@@ -10,6 +10,7 @@ import { freePorts } from '../test/free-ports.ts';
 import { Harness } from './harness.ts';
 import { LimitedServer, shippedLimitMb } from './limited-server.ts';
 import { type Seeded, seed, settingsOf } from './management-seed.ts';
+import { outputFolder } from './output-folder.ts';
 import { Report } from './report.ts';
 import { percentile } from './statistics.ts';
 
@@ -33,6 +34,7 @@ const sampleMs = 100;
 const mib = 1024 * 1024;
 const load = () => loadavg()[0] as number;
 const report = new Report(population.keys === 1_000_000 ? 'large-store' : `large-store-${population.keys}`, load());
+const folder = outputFolder('--folder', args.folder);
 const harness = new Harness();
 const keysPath = '/kubernetes/management/apis/management.platform/v1/ownedaccesskeys';
 
@@ -94,8 +96,8 @@ async function listAll(client: Client): Promise<string[]> {
 
 async function main(): Promise<void> {
   harness.build('none');
-  const dataDir = args.folder ?? join(harness.folder, 'data');
-  mkdirSync(dataDir, { recursive: true });
+  const dataDir = folder ?? join(harness.folder, 'data');
+  if (folder === undefined) mkdirSync(dataDir);
   const { admin } = await seeded(dataDir);
   const fileMb = statSync(databasePath(dataDir)).size / mib;
   report.add({ name: 'database', value: fileMb, unit: 'MiB', note: `${population.keys} keys` });

@@ -9,6 +9,7 @@ import { AskedProcesses, serverFlags } from './asked-process.ts';
 import type { BareProxyCommand, ProxyReadings, ProxyServing } from './bare-proxy.ts';
 import { gateFigures, proxyGateLimits } from './gate.ts';
 import type { ClientCommand, Load } from './management-client.ts';
+import { outputFolder } from './output-folder.ts';
 import type { ProxyCommand, TokenTimes } from './proxy-process.ts';
 import { Report } from './report.ts';
 import { median, percentile } from './statistics.ts';
@@ -21,7 +22,8 @@ const { values } = parseArgs({
     profile: { type: 'string' },
   },
 });
-const { gate, profile } = values;
+const { gate } = values;
+const profile = outputFolder('--profile', values.profile);
 const mib = 1024 * 1024;
 /** The gate answers within 45 seconds. */
 const size = gate

@@ -7,6 +7,7 @@ import type { DaemonOptions, DaemonProcess } from './daemon-process.ts';
 import { type DaemonRound, drainRounds, summary } from './drain-rounds.ts';
 import { Harness } from './harness.ts';
 import { measureLatency } from './latency.ts';
+import { outputFolder } from './output-folder.ts';
 import { patchEntries, patchRounds, reportShares } from './patch-rounds.ts';
 import { load, settledMs, wait } from './processes.ts';
 import { Report } from './report.ts';
@@ -25,6 +26,7 @@ const { values } = parseArgs({
   },
 });
 
+const profile = outputFolder('--profile', values.profile);
 const report = new Report('real', load());
 const harness = new Harness();
 const keys = keysOf(Number(values.count));
@@ -44,7 +46,7 @@ async function main(): Promise<void> {
   const options: DaemonOptions = {
     virtualKubeconfig: values.virtual ?? (await harness.startRealCluster('virtual')),
     hostKubeconfig: values.host ?? (await harness.startRealCluster('host')),
-    profileTo: values.profile,
+    profileTo: profile,
   };
   const virtual = new ApiClient(await reachOf(options.virtualKubeconfig));
   const reach = await reachOf(options.hostKubeconfig);

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { ApiClient, type Reach, reachOf } from './api-client.ts';
 import type { DaemonOptions } from './daemon-process.ts';
 import { Harness } from './harness.ts';
+import { outputFolder } from './output-folder.ts';
 import { load, settledMs, wait } from './processes.ts';
 import { Report } from './report.ts';
 import { hostNamespace, keysOf, seedHost, seedServices, seedSlices, seedVirtual } from './workload.ts';
@@ -24,6 +25,7 @@ const { values } = parseArgs({
   },
 });
 
+const profile = outputFolder('--profile', values.profile);
 const report = new Report('second-kind', load());
 const harness = new Harness();
 const keys = keysOf(Number(values.count));
@@ -47,7 +49,7 @@ async function main(): Promise<void> {
   const options: DaemonOptions = {
     virtualKubeconfig: values.virtual ?? (await start('virtual')),
     hostKubeconfig: values.host ?? (await start('host')),
-    profileTo: values.profile,
+    profileTo: profile,
   };
   const wants = (part: string): boolean => values.only === undefined || values.only.split(',').includes(part);
   const virtual = new ApiClient(await reachOf(options.virtualKubeconfig));

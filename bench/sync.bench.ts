@@ -7,6 +7,7 @@ import type { DaemonOptions, DaemonProcess, Plant } from './daemon-process.ts';
 import { type DaemonRound, drainRounds, type Rounds, summary } from './drain-rounds.ts';
 import { gateFigures, gateSize } from './gate.ts';
 import { type ClusterProcess, Harness } from './harness.ts';
+import { outputFolder } from './output-folder.ts';
 import { type PatchRun, patchEntries, patchRounds, reportShares } from './patch-rounds.ts';
 import { load, settledMs, wait } from './processes.ts';
 import { Report } from './report.ts';
@@ -39,6 +40,7 @@ interface Scene {
   report: Report;
 }
 
+const profile = outputFolder('--profile', values.profile);
 const report = new Report(values.gate ? 'gate' : 'sync', load());
 const harness = new Harness();
 try {
@@ -81,7 +83,7 @@ async function openScene(keys: Key[], plant: Plant): Promise<Scene> {
   const options = {
     virtualKubeconfig: virtual.kubeconfig,
     hostKubeconfig: host.kubeconfig,
-    profileTo: values.profile,
+    profileTo: profile,
     plant,
   };
   return { harness, virtual, host, client, options, keys, report };
@@ -255,7 +257,7 @@ async function longList(count: number): Promise<void> {
   await seedHost(hostClient);
   await hostClient.close();
   await virtual.plant(count);
-  const options = { virtualKubeconfig: virtual.kubeconfig, hostKubeconfig: host.kubeconfig, profileTo: values.profile };
+  const options = { virtualKubeconfig: virtual.kubeconfig, hostKubeconfig: host.kubeconfig, profileTo: profile };
   const stalls: number[] = [];
   let readyMs = 0;
   for (let repetition = 0; repetition < 3; repetition++) {

@@ -1,7 +1,6 @@
 // What the black box is told, read and checked.
-import { statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { whyNoFile } from './output-place.ts';
 
 export const usage = `npm run bench:blackbox -- --virtual-kubeconfig F --host-kubeconfig F --vcluster-name N --host-namespace N
   --objects N            how many objects are made (1,000)
@@ -60,7 +59,8 @@ export function readArguments(words: readonly string[]): Wanted {
   const seconds = number('seconds', values.seconds, { least: 0.5, most: 86_400 });
   const idle = values.burst ? undefined : rates.find((rate) => Math.round(rate * seconds) < 1);
   if (idle !== undefined) throw new UsageFault(`--rate ${idle} makes no change within --seconds ${seconds}`);
-  if (values.out !== undefined) mustBeWritable(values.out);
+  const why = values.out === undefined ? undefined : whyNoFile(values.out);
+  if (why !== undefined) throw new UsageFault(`--out "${values.out}"${why}`);
   return {
     virtualKubeconfig: needed('virtual-kubeconfig'),
     hostKubeconfig: needed('host-kubeconfig'),
@@ -117,12 +117,4 @@ function number(
   const isRight = text.trim() !== '' && value >= least && value <= most && (!isWhole || Number.isInteger(value));
   if (isRight) return value;
   throw new UsageFault(`--${name} is a ${isWhole ? 'whole ' : ''}number from ${least} to ${most}, found "${text}"`);
-}
-
-/** Before a measurement of minutes, whose result would have no place. */
-function mustBeWritable(out: string): void {
-  const path = resolve(out);
-  const kindOf = (place: string) => statSync(place, { throwIfNoEntry: false });
-  if (kindOf(path)?.isDirectory() === true) throw new UsageFault(`--out "${out}" is a folder: name a file in it`);
-  if (kindOf(dirname(path))?.isDirectory() !== true) throw new UsageFault(`--out "${out}": there is no such folder`);
 }

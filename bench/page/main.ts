@@ -1,7 +1,8 @@
 // `npm run bench:page [FILE]`: writes the page from bench/results, bench/history and bench/figures.json, by default to bench/results/index.html.
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { whyNoFile } from '../blackbox/output-place.ts';
 import type { Result } from '../blackbox/result.ts';
 import type { Recorded } from './lines.ts';
 import { type Answer, pageOf } from './page.ts';
@@ -16,6 +17,13 @@ if (more.length > 0 || file?.startsWith('-') === true) {
 }
 
 const at = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url));
+if (file === undefined) mkdirSync(at('results'), { recursive: true });
+const path = resolve(file ?? at('results/index.html'));
+const why = whyNoFile(path);
+if (why !== undefined) {
+  process.stderr.write(`bench:page: "${path}"${why}\n`);
+  process.exit(2);
+}
 
 function read<T>(folder: string): T[] {
   if (!existsSync(at(folder))) return [];
@@ -34,8 +42,6 @@ for (const answer of [...figures, ...results.filter((one): one is Answer => 'fig
   const known = newest.get(answer.question);
   if (known === undefined || known.date <= answer.date) newest.set(answer.question, answer);
 }
-const path = resolve(file ?? at('results/index.html'));
-mkdirSync(dirname(path), { recursive: true });
 const page = pageOf({
   runs,
   recorded: kept.flatMap((one) => (isRun(one) ? [] : one)),

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { mirrorOfThisMachine, newestLock } from './image/debian.ts';
 import { buildImage, fetchParts } from './image/image.ts';
+import { makeFolder } from './image/make-folder.ts';
 import { programFiles } from './image/program.ts';
 import { fail } from './launch.mjs';
 
@@ -51,12 +52,15 @@ function run() {
   if (mirror === undefined) throw new Error('found no mirror of Debian in /etc/apt: name one with --mirror URL');
   const cacheHome = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
   const source = { mirror, cache: join(cacheHome, 'hostward', 'image') };
+  makeFolder('the cache', source.cache);
   let lock = JSON.parse(readFileSync(values.lock, 'utf8'));
   if (values['update-lock']) {
     lock = newestLock(lock.suite, source);
     writeFileSync(values.lock, `${JSON.stringify(lock, null, 2)}\n`);
   }
   if (values.fetch) return fetchParts({ root, lock, source });
+  // Before minutes of work.
+  makeFolder('--out', values.out);
   bundle();
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const revision = git('rev-parse', 'HEAD');
@@ -68,6 +72,7 @@ function run() {
 }
 
 function writeProgram(folder) {
+  makeFolder('--program', folder);
   bundle();
   for (const { path, content } of programFiles(root, folder, process.arch)) {
     mkdirSync(dirname(path), { recursive: true });

@@ -2,10 +2,11 @@
 // `npm run image` wants. It publishes nothing.
 import { execFileSync } from 'node:child_process';
 import { createPrivateKey } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { makeFolder } from './image/make-folder.ts';
 import { fail } from './launch.mjs';
 import { writeRelease } from './release/release.ts';
 
@@ -47,7 +48,7 @@ function run() {
   const folder = values.out ?? join(root, 'release', version);
   const created = Number(process.env.SOURCE_DATE_EPOCH || git('log', '-1', '--format=%ct'));
   rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
+  makeFolder('--out', folder);
   say('npm', 'pack', '--silent', '--pack-destination', folder);
   renameSync(join(folder, `hostward-${version}.tgz`), join(folder, `hostward-npm-${version}.tgz`));
   const mirror = values.mirror === undefined ? [] : ['--mirror', values.mirror];

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -112,6 +113,17 @@ describe('the page of the benchmarks', () => {
       for (const [x = -1, y = -1] of places) expect([x >= 100 && x <= 680, y >= 14 && y <= 328]).toEqual([true, true]);
       expect(places.map(([x]) => x)).toEqual(places.map(([x]) => x).toSorted((a = 0, b = 0) => a - b));
     }
+  });
+});
+
+describe('npm run bench:page', () => {
+  it('says at once that it cannot write there, where it once tried for ever', () => {
+    const main = join(import.meta.dirname, '../../bench/page/main.ts');
+    const { status, stderr } = spawnSync(process.execPath, [main, '/proc/nope/x'], {
+      encoding: 'utf8',
+      timeout: 30_000,
+    });
+    expect({ status, stderr }).toEqual({ status: 2, stderr: 'bench:page: "/proc/nope/x": there is no such folder\n' });
   });
 });
 

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import lock from '../../config/image/debian.lock.json' with { type: 'json' };
 import { architectures, mirrorOfThisMachine } from '../../src/launcher/image/debian.ts';
 import { sha256, writeLayout } from '../../src/launcher/image/layout.ts';
+import { makeFolder } from '../../src/launcher/image/make-folder.ts';
 import { nodeAbi, programPaths } from '../../src/launcher/image/program.ts';
 import { readTar, type TarEntry, writeTar } from '../../src/launcher/image/tar.ts';
 
@@ -79,6 +80,11 @@ describe('an image layout', () => {
       { architecture: 'amd64', layers: [{ archive: writeTar([file('etc/x', '')], 7), comment: 'one' }] },
     ];
     expect(writeLayout(join(folder, 'c'), changed, facts).digest).not.toBe(digest);
+  });
+
+  it('is refused in one sentence where no folder can be made, also where Node would try for ever', () => {
+    for (const place of ['/proc/nope/x', join(import.meta.filename, 'x')])
+      expect(() => makeFolder('--out', place)).toThrow(`--out "${place}": no folder can be made there: `);
   });
 
   it('names every blob by its digest and both platforms in one index', () => {

@@ -1,3 +1,6 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readArguments, UsageFault } from '../../../bench/blackbox/arguments.ts';
@@ -6,6 +9,7 @@ import type { KubeObject, WatchEvent } from '../../../bench/blackbox/cluster.ts'
 import { Copies } from '../../../bench/blackbox/copies.ts';
 import { Histogram } from '../../../bench/blackbox/histogram.ts';
 import { Load, placesOf, readMark, trafficOf } from '../../../bench/blackbox/load.ts';
+import { whyNoFile, whyNoFolder } from '../../../bench/blackbox/output-place.ts';
 
 describe('Histogram', () => {
   it('keeps every percentile to a thousandth of what a sorted list says', () => {
@@ -65,8 +69,28 @@ describe('readArguments()', () => {
     [[...needed, '--rate', '50,0.1', '--seconds', '2'], '--rate 0.1 makes no change within --seconds 2'],
     [[...needed, '--out', 'bench'], '--out "bench" is a folder: name a file in it'],
     [[...needed, '--out', 'no-such/result.json'], '--out "no-such/result.json": there is no such folder'],
+    // Node makes parents there for ever, and root may write there and cannot.
+    [[...needed, '--out', '/proc/nope/x'], '--out "/proc/nope/x": there is no such folder'],
   ])('refuses %j', (words, sentence) => {
     expect(() => readArguments(words)).toThrow(new UsageFault(sentence));
+  });
+});
+
+describe('a place for a result', () => {
+  it('is looked at without leaving anything, and never waits', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hostward-place-'));
+    try {
+      writeFileSync(join(folder, 'kept'), 'text');
+      expect(whyNoFile(join(folder, 'kept'))).toBe(undefined);
+      expect(whyNoFile(join(folder, 'new'))).toBe(undefined);
+      expect(whyNoFile(join(folder, 'kept', 'x'))).toMatch(/^: (there is no such folder|cannot be written: ENOTDIR)/);
+      expect([readFileSync(join(folder, 'kept'), 'utf8'), readdirSync(folder)]).toEqual(['text', ['kept']]);
+      expect(whyNoFolder(join(folder, 'profile'))).toBe(undefined);
+      expect(whyNoFolder(join(folder, 'no', 'such'))).toMatch(/^: cannot be made: ENOENT/);
+      expect(whyNoFolder('/proc/nope/x')).toMatch(/^: cannot be made: ENOENT/);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 });
 

@@ -1,6 +1,7 @@
 // The report of a long run: a head line with the commit, a line for each seed, an end line. A run that was stopped goes on behind its last
 // whole line.
 import { appendFileSync, existsSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { whyNoFile } from '../../../bench/blackbox/output-place.ts';
 import type { SeedLine } from './tally.ts';
 
 export interface ReportHead {
@@ -16,6 +17,8 @@ function goOn<Head extends { commit: string }, Line>(
   path: string,
   head: Head,
 ): { old: Head; lines: Line[]; note?: string } {
+  const why = whyNoFile(path);
+  if (why !== undefined) throw new ReportFault(`report "${path}"${why}`);
   if (!existsSync(path)) {
     writeFileSync(path, `${JSON.stringify(head)}\n`);
     return { old: head, lines: [] };

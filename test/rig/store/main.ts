@@ -4,6 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import { whyNoFile } from '../../../bench/blackbox/output-place.ts';
 import type { History, Violation } from './history.ts';
 import { type HttpHistory, judgeHttp } from './http/judge-http.ts';
 import { playHttp } from './http/play-http.ts';
@@ -70,6 +71,8 @@ async function command(words: readonly string[]): Promise<number> {
   if (values.output !== 'text' && values.output !== 'json')
     throw new UsageFault(`-o is text or json, found "${values.output}"`);
   if (values.judge !== undefined) return judged(JSON.parse(readFileSync(values.judge, 'utf8'), revived));
+  const why = values.save === undefined ? undefined : whyNoFile(values.save);
+  if (why !== undefined) throw new UsageFault(`--save "${values.save}"${why}`);
   const chosen = values.store === undefined ? stores.filter((one) => !onDemand.includes(one)) : [values.store];
   const plant = values.plant as Plant | undefined;
   if (values.replay !== undefined)
