@@ -13,6 +13,7 @@ const pages = (folder: string, ending = '.md'): string[] =>
     .map((file) => `${folder}/${file}`);
 const documents = [
   ...['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', 'bench/README.md'],
+  'bench/blackbox/README.md',
   ...['test/contract/README.md', 'test/rig/README.md', 'fixtures/patches/README.md'],
   ...pages('docs'),
 ];

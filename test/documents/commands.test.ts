@@ -12,6 +12,7 @@ import { Processes, root } from './processes.ts';
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 const pages = [
   ...['README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'fixtures/patches/README.md'],
+  'bench/blackbox/README.md',
   ...readdirSync(join(root, 'docs'))
     .filter((file) => file.endsWith('.md'))
     .map((file) => `docs/${file}`),
