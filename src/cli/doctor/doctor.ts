@@ -8,9 +8,10 @@ import { activeChecks } from './checks/active.ts';
 import { hostChecks, virtualChecks } from './checks/clusters.ts';
 import { configurationChecks } from './checks/configuration.ts';
 import { daemonChecks } from './checks/daemon.ts';
-import { mirrorChecks, namespaceChecks, placeChecks } from './checks/host.ts';
+import { mirrorChecks, ownerChecks } from './checks/host.ts';
 import { installerChecks } from './checks/installer.ts';
 import { managementChecks } from './checks/management.ts';
+import { namespaceChecks } from './checks/namespaces.ts';
 import { recordChecks } from './checks/records.ts';
 import { replicaChecks } from './checks/replicas.ts';
 import { rightsChecks } from './checks/rights.ts';
@@ -66,7 +67,9 @@ async function printLackedRights(context: Context, options: Options, signal: Abo
       throw new CommandFault(exitCodes.environment, `the ${side} cluster does not say whose credentials these are`, {
         hint: 'grant what hostward doctor lists to the user of the kubeconfig',
       });
-    context.stdout.write(grantsText({ user, name: patient.settings.virtualClusterName, lacked: rights }));
+    // A configuration of the management API alone names none.
+    const name = patient.settings.virtualClusterName || 'management';
+    context.stdout.write(grantsText({ user, name, lacked: rights }));
     return exitCodes.fine;
   } finally {
     await patient.close();
@@ -141,7 +144,8 @@ export const allChecks: readonly Check[] = [
   ...configurationChecks,
   ...virtualChecks,
   ...hostChecks,
-  ...placeChecks,
+  ...namespaceChecks,
+  ...ownerChecks,
   ...rightsChecks,
   ...installerChecks,
   ...mirrorChecks,

@@ -27,10 +27,19 @@ export class ClusterClient {
   }
 
   create(ref: ResourceRef, object: KubeObject): Promise<Answer> {
+    return this.#create(ref, object, '');
+  }
+
+  /** What the server would say to it; nothing is stored. */
+  wouldCreate(ref: ResourceRef, object: KubeObject): Promise<Answer> {
+    return this.#create(ref, object, '?dryRun=All');
+  }
+
+  #create(ref: ResourceRef, object: KubeObject, query: string): Promise<Answer> {
     const namespace = object.metadata.namespace ?? '';
     return this.#request({
       method: 'POST',
-      path: pathOf(ref, { namespace, name: '' }),
+      path: `${pathOf(ref, { namespace, name: '' })}${query}`,
       body: JSON.stringify(object),
       contentType: 'application/json',
     });

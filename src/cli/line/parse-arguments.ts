@@ -83,7 +83,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
 
 /** Standard input can be read once, so a second reader would get the text that was meant for the first. */
 function refuseSharedInput(given: ReadonlyMap<string, readonly string[]>): void {
-  const askers = ['config', 'file', 'host-object'].flatMap((name) =>
+  const askers = ['config', 'file', 'host-object', 'manifests'].flatMap((name) =>
     (given.get(name) ?? []).filter((value) => value === '-').map(() => `--${name} -`),
   );
   if (given.has('stdin')) askers.push('--stdin');

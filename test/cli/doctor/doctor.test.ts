@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
@@ -111,6 +112,55 @@ describe('hostward doctor', () => {
     );
   });
 
+  const manifestsFile = stage.path('manifests');
+  const written = async (...objects: object[]) => {
+    await writeFile(manifestsFile, objects.map((one) => JSON.stringify(one)).join('\n---\n'));
+    return ['--manifests', manifestsFile];
+  };
+  const made = (apiVersion: string, kind: string, more: object = {}) => ({
+    apiVersion,
+    kind,
+    metadata: { name: 'one', namespace: 'elsewhere' },
+    ...more,
+  });
+
+  it('--manifests counts what these objects make and grant, each in its place, and no more', async () => {
+    const words = await written(
+      made('v1', 'Service'),
+      made('v1', 'Namespace', { metadata: { name: 'records' } }),
+      made('v1', 'ConfigMap', { metadata: { name: 'without-a-namespace' } }),
+    );
+    const { of, checks } = await stage.findings(words, { drop: ['--config'] });
+    expect(checks.find(({ code }) => code === 'HW-502')).toBeUndefined();
+    expect(of('HW-508')).toMatchObject({
+      verdict: 'fault',
+      details: [
+        `get, list, create, update on secrets in namespace ${hostNamespace}`,
+        'create, patch on services in namespace elsewhere',
+        'create, patch on namespaces in all namespaces',
+        `get, create, patch on configmaps in namespace ${hostNamespace}`,
+      ],
+    });
+    expect(of('HW-508')?.mend).toContain('or install with cluster=false');
+  });
+
+  it('--manifests names the kinds that the host does not know', async () => {
+    const words = await written(made('example.com/v1', 'Wall'), made('v1', 'Service'));
+    const { of } = await stage.findings(words, { kubeconfigs: { host: stage.path('admin') } });
+    expect(of('HW-508')).toMatchObject({ verdict: 'fault', details: ['Wall of example.com/v1 is not served'] });
+  });
+
+  it('--manifests is for the management API alone too, whose configuration names no virtual cluster', async () => {
+    const words = await written(made('v1', 'Service'));
+    const text = JSON.stringify({ hostward: { management: { users: [{ name: 'alice' }] } } });
+    const { of } = await stage.findings(words, { text, drop: ['names'] });
+    expect(of('HW-201')).toBeUndefined();
+    expect(of('HW-508')?.details).toEqual([
+      'get, list, create, update on secrets in namespace elsewhere',
+      'create, patch on services in namespace elsewhere',
+    ]);
+  });
+
   it('says which cluster shows no namespace to compare, and --rights grants what is missing there', async () => {
     const kubeconfigs = { virtual: stage.path('tenant') };
     const { of } = await stage.findings([], { kubeconfigs });
@@ -128,14 +178,15 @@ describe('hostward doctor', () => {
     expect(binding).toMatchObject({ kind: 'ClusterRoleBinding', subjects: [{ kind: 'User', name: 'tenant' }] });
   });
 
+  const readsNoNamespace = soundRules.filter(({ resources }) => !resources?.includes('namespaces'));
+
   it('--rights lets doctor read the namespaces of mappings, which may not exist', async () => {
     const mappings = { byName: { shop: 'team-zz' } };
     const sync = { toHost: { ...soundConfiguration.sync.toHost, namespaces: { enabled: true, mappings } } };
     const configuration = { ...soundConfiguration, sync };
-    stage.host.access.setRules(
-      account,
-      soundRules.filter(({ resources }) => !resources?.includes('namespaces')),
-    );
+    // With the right to make Endpoints there, the host tells without being read.
+    const inOwn = readsNoNamespace.map((rule) => ({ ...rule, namespaces: [hostNamespace] }));
+    stage.host.access.setRules(account, inOwn);
     try {
       const { of } = await stage.findings([], { configuration });
       expect(of('HW-307')?.mend).toMatch(/--rights host \| kubectl auth reconcile -f - {3}# lets doctor read them/);

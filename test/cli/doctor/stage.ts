@@ -200,7 +200,8 @@ export class Stage {
     run.during?.(stage);
     const code = await runCommandLine(context, [
       'doctor',
-      ...(run.drop?.includes('--config') ? names : baseNames),
+      ...(run.drop?.includes('names') ? [] : names),
+      ...(run.drop?.includes('--config') ? [] : ['--config', file]),
       ...this.#kubeconfigs(run),
       ...argv,
     ]);

@@ -31,7 +31,12 @@ export const virtualChecks: readonly Check[] = [
 ];
 
 export const hostChecks: readonly Check[] = [
-  { code: 'HW-301', needs: ['HW-101'], applies: hasSync, look: (patient) => reach(patient, 'host') },
+  {
+    code: 'HW-301',
+    needs: ['HW-101'],
+    applies: (patient) => patient.hasSync || patient.hasManifests,
+    look: (patient) => reach(patient, 'host'),
+  },
   { code: 'HW-302', needs: ['HW-301'], applies: hasSync, look: (patient) => versionOf(patient, 'host') },
   { code: 'HW-303', needs: ['HW-301'], applies: hasSync, look: (patient) => clockOf(patient, 'host') },
   { code: 'HW-304', needs: ['HW-301'], applies: hasSync, look: (patient) => endingsAt(patient, 'host') },

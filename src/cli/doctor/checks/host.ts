@@ -1,8 +1,6 @@
-// The checks of what must exist on the host: namespaces, the Service that owns the copies, and the controller that mirrors Endpoints.
+// The checks of what must be in the namespace on the host: the Service that owns the copies, their mirrored slices, and no others.
 
-import { checkNamespace } from '../../../cluster/wire/probe.ts';
 import { endpointsResource, servicesResource } from '../../../cluster/wire/scope.ts';
-import { mappingsOf, namedHostNamespaces } from '../../../config/settings/host-namespaces.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { counted } from '../../../object/text/in-words.ts';
 import { managedByLabel, mirroringController, serviceLabel } from '../../../sync/kinds/endpointslices/eligibility.ts';
@@ -10,105 +8,7 @@ import { endpointSlicesResource } from '../../../sync/kinds/endpointslices/endpo
 import { leaderKey, markerLabel } from '../../../sync/plan/keys/reserved-keys.ts';
 import type { Check } from '../patient/check.ts';
 import { couldNotCheck, type Finding, fault, ok, warning } from '../patient/finding.ts';
-import { type Patient, readNamespace } from '../patient/patient.ts';
-import { userOf } from '../patient/surplus.ts';
-import { grantCommand, homeInstead, nameNamespace, rightsCommand } from './rights.ts';
-
-const hasSync = (patient: Patient): boolean => patient.hasSync;
-
-const hasNamespace: Check = {
-  code: 'HW-306',
-  needs: ['HW-301'],
-  // A Role seldom includes the right to read it, and what lies in the namespace is asked for anyway.
-  isGoodUnchecked: true,
-  applies: hasSync,
-  async look(patient) {
-    const { hostNamespace } = patient.settings;
-    const found = await checkNamespace(patient.cluster('host').connection, hostNamespace);
-    if (found.kind === 'found' || found.kind === 'unknown') patient.homeInstead = await homeInstead(patient);
-    switch (found.kind) {
-      case 'found':
-        return ok(`namespace ${hostNamespace} exists`);
-      case 'missing':
-        if (await isSwapped(patient))
-          return fault(
-            `the host has no namespace ${hostNamespace}, and the virtual cluster has it: the two kubeconfigs are swapped`,
-            {
-              mend: 'give the file of --host-kubeconfig to --virtual-kubeconfig, and the other way round',
-            },
-          );
-        return fault(`the host has no namespace ${hostNamespace}`, {
-          mend: 'kubectl get namespaces   # then name the one of the virtual cluster with --host-namespace or hostward.hostNamespace',
-        });
-      case 'terminating':
-        return fault(`namespace ${hostNamespace} is being deleted, so nothing can be made in it`, {
-          mend: lookAtNamespace(hostNamespace),
-        });
-      case 'unknown':
-        // A grant of rights there would be one in a namespace that is probably somebody else's.
-        return patient.homeInstead === undefined
-          ? couldNotCheck(`namespace ${hostNamespace} may not be read`, { mend: await readRight(patient) })
-          : couldNotCheck(`namespace ${hostNamespace} may not be read, and is probably not the one that is meant`, {
-              mend: nameNamespace(patient.homeInstead),
-            });
-      default:
-        return found satisfies never;
-    }
-  },
-};
-
-/** Not one of the rights that a start needs, but of those in the shipped Roles. */
-async function readRight(patient: Patient): Promise<string> {
-  const user = await userOf(patient.cluster('host').connection);
-  const { hostNamespace: namespace } = patient.settings;
-  patient.takeLacked('host', user, [{ verb: 'get', group: '', resource: 'namespaces', namespace }]);
-  return grantCommand(patient, 'host');
-}
-
-function lookAtNamespace(name: string): string {
-  return `kubectl get namespace ${name} -o yaml   # its conditions say what holds it up`;
-}
-
-/** Nothing else makes the Service of a virtual cluster inside of it, in a namespace of the host's name. */
-async function isSwapped(patient: Patient): Promise<boolean> {
-  const { hostNamespace: namespace, virtualClusterName: name } = patient.settings;
-  const virtual = patient.reached('virtual');
-  return (await virtual?.client.get(servicesResource, { namespace, name }))?.kind === 'ok';
-}
-
-const hasMapped: Check = {
-  code: 'HW-307',
-  needs: ['HW-301'],
-  applies: (patient) => patient.hasSync && mappedNamespaces(patient).length > 0,
-  async look(patient) {
-    const names = mappedNamespaces(patient);
-    const { connection } = patient.cluster('host');
-    const found = await Promise.all(names.map((name) => checkNamespace(connection, name)));
-    const bad = names.filter((_, index) => found[index]?.kind === 'missing' || found[index]?.kind === 'terminating');
-    const isMissing = (name: string) => found[names.indexOf(name)]?.kind === 'missing';
-    const unknown = found.filter(({ kind }) => kind === 'unknown').length;
-    if (bad.length > 0)
-      return warning(`${counted(bad.length, 'namespace')} of a mapping cannot take copies`, {
-        details: bad.map((name) => `${name}: ${isMissing(name) ? 'does not exist' : 'is being deleted'}`),
-        mend: bad
-          .map((name) => (isMissing(name) ? `kubectl create namespace ${name}` : lookAtNamespace(name)))
-          .join('; '),
-      });
-    if (unknown > 0) {
-      // Neither the Role nor the ClusterRole of the chart has this right, and a namespace that is not there can have no Role.
-      patient.takeLacked('host', await userOf(connection), [{ ...readNamespace, names }]);
-      return couldNotCheck(`${counted(unknown, 'namespace')} of a mapping may not be read`, {
-        mend: `${rightsCommand(patient, 'host')}   # lets doctor read them; or kubectl get namespaces ${names.join(' ')}, with a kubectl that may`,
-      });
-    }
-    return ok(`${counted(names.length, 'namespace')} of mappings, all there`);
-  },
-};
-
-function mappedNamespaces({ settings }: Patient): string[] {
-  const named = namedHostNamespaces(mappingsOf(settings), settings.hostNamespace);
-  return named.filter((name) => name !== settings.hostNamespace);
-}
+import type { Patient } from '../patient/patient.ts';
 
 const hasOwner: Check = {
   code: 'HW-308',
@@ -261,7 +161,6 @@ const hasNoOthers: Check = {
   },
 };
 
-export const namespaceChecks: readonly Check[] = [hasNamespace, hasMapped];
-export const placeChecks: readonly Check[] = [...namespaceChecks, hasOwner];
+export const ownerChecks: readonly Check[] = [hasOwner];
 /** After the rights, because without them nothing can be listed. */
 export const mirrorChecks: readonly Check[] = [mirrors, hasNoOthers];

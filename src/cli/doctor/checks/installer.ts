@@ -1,29 +1,91 @@
 // The check before an installation: may this user of the host install the chart.
 import type { Connection } from '../../../cluster/wire/connection.ts';
+import type { Permission } from '../../../cluster/wire/probe.ts';
 import { referenceSettings } from '../../../daemon/synced/references.ts';
-import { monitoringGroup, rightsToInstall } from '../patient/chart-rights.ts';
+import type { KubeObject } from '../../../object/meta/object.ts';
+import { isRecord } from '../../../object/text/json.ts';
+import { expectOk } from '../../line/cluster-client.ts';
+import { readObjects } from '../../offline/read-objects.ts';
+import {
+  monitoringGroup,
+  rightsToInstall,
+  rightsToInstallManifests,
+  type ServedKind,
+} from '../patient/chart-rights.ts';
 import type { Check } from '../patient/check.ts';
+import { type Finding, fault } from '../patient/finding.ts';
+import type { Patient } from '../patient/patient.ts';
 import { review } from './rights.ts';
 
 const mayInstall: Check = {
   code: 'HW-508',
   needs: ['HW-301'],
-  applies: (patient) => patient.hasSync && patient.isBeforeInstallation,
-  async look(patient) {
-    const { settings, loaded } = patient;
-    const isMapped = settings.namespaces.enabled;
-    const needed = rightsToInstall({
+  applies: (patient) => patient.isBeforeInstallation && (patient.hasSync || patient.hasManifests),
+  look: (patient) => (patient.hasManifests ? judgeManifests(patient) : judgeConfiguration(patient)),
+};
+
+async function judgeManifests(patient: Patient): Promise<Finding> {
+  const { connection } = patient.cluster('host');
+  const objects = (await readObjects(patient.context, patient.options.texts('manifests'))).map(({ object }) => object);
+  const kinds = await servedKinds(connection, objects);
+  // A release is in one namespace, and a configuration of the management API alone does not say which.
+  const namespace =
+    patient.settings.hostNamespace || objects.find(({ metadata }) => metadata.namespace)?.metadata.namespace;
+  const { rights, unknown } = rightsToInstallManifests({
+    objects,
+    namespace: namespace ?? 'default',
+    servedAs: ({ apiVersion, kind }) => kinds.get(`${apiVersion} ${kind}`),
+  });
+  const finding = await judge(patient, rights);
+  if (unknown.length === 0) return finding;
+  const details = [...unknown.map((one) => `${one} is not served`), ...(finding.details ?? [])];
+  const mends = ['switch off in the values what the host does not serve', finding.mend ?? ''];
+  return fault('the host does not know kinds of the manifests', { details, mend: mends.filter(Boolean).join('; ') });
+}
+
+/** By apiVersion and kind. A group that the cluster does not list serves nothing. */
+async function servedKinds(
+  connection: Connection,
+  objects: readonly KubeObject[],
+): Promise<ReadonlyMap<string, ServedKind>> {
+  const versions = [...new Set(objects.map(({ apiVersion = '' }) => apiVersion))];
+  const found = new Map<string, ServedKind>();
+  for (const version of versions) {
+    const group = version.includes('/') ? (version.split('/')[0] ?? '') : '';
+    const path = group === '' ? `/api/${version}` : `/apis/${version}`;
+    const answer = await connection.request({ method: 'GET', path });
+    // A group that nobody serves is answered in plain text.
+    if (answer.kind === 'notFound' || (answer.kind === 'failed' && answer.status === 404)) continue;
+    const { resources } = expectOk(answer, `ask what the host knows of ${version}`);
+    for (const { name, kind, namespaced } of (Array.isArray(resources) ? resources : []).filter(isRecord)) {
+      // A subresource, such as deployments/scale, has a kind too.
+      if (typeof name !== 'string' || name.includes('/')) continue;
+      found.set(`${version} ${kind}`, { group, resource: name, isNamespaced: namespaced === true });
+    }
+  }
+  return found;
+}
+
+async function judgeConfiguration(patient: Patient): Promise<Finding> {
+  const { settings, loaded } = patient;
+  return judge(
+    patient,
+    rightsToInstall({
       namespace: settings.hostNamespace,
-      isMapped,
+      isMapped: settings.namespaces.enabled,
       hasReferences: referenceSettings(settings, loaded.compiled).kinds.size > 0,
       hasMonitoring: await knows(patient.cluster('host').connection, monitoringGroup),
-    });
-    const finding = await review(patient, 'host', needed);
-    const ways = ['let somebody install who has these rights, or may bind and escalate roles'];
-    if (isMapped) ways.push('or install with cluster=false and let somebody else grant what its notes name');
-    return finding.verdict === 'fault' ? { ...finding, mend: ways.join('; ') } : finding;
-  },
-};
+    }),
+  );
+}
+
+async function judge(patient: Patient, needed: readonly Permission[]): Promise<Finding> {
+  const finding = await review(patient, 'host', needed);
+  const ways = ['let somebody install who has these rights, or may bind and escalate roles'];
+  if (needed.some(({ namespace }) => namespace === undefined))
+    ways.push('or install with cluster=false and let somebody else make what its notes name');
+  return finding.verdict === 'fault' ? { ...finding, mend: ways.join('; ') } : finding;
+}
 
 async function knows(connection: Connection, group: string): Promise<boolean> {
   return (await connection.request({ method: 'GET', path: `/apis/${group}/v1` })).kind === 'ok';

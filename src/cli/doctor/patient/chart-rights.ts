@@ -1,7 +1,9 @@
-// The rights that an installation of the sync needs on the host: to make what the chart makes, to keep what Helm keeps, and every right
-// that the chart grants, because Kubernetes lets nobody grant a right that he lacks. In: what the configuration wants. Out: rights, each
-// once. A test compares the lists with the templates, another one installs with these rights alone.
+// The rights that an installation needs on the host: to make what the chart makes, to keep what Helm keeps, and every right that the
+// chart grants, because Kubernetes lets nobody grant a right that he lacks. In: the rendered chart, or what the configuration wants of
+// it. Out: rights, each once. A test compares the lists with the templates, another one installs with these rights alone.
 import type { Permission } from '../../../cluster/wire/probe.ts';
+import type { KubeObject } from '../../../object/meta/object.ts';
+import { isRecord, textsIn } from '../../../object/text/json.ts';
 import { type ResourceRule, referenceRules, shippedRules } from './shipped-rules.ts';
 
 /** Helm 3 looks for an object before it makes it, and Helm 4 makes it by a patch. */
@@ -57,6 +59,50 @@ export function rightsToInstall({ namespace, isMapped, hasReferences, hasMonitor
     ...permissions([...here, ...(isMapped ? own : granted)], namespace),
     ...permissions(everywhere, undefined),
   ]);
+}
+
+/** How a cluster serves a kind. */
+export interface ServedKind {
+  group: string;
+  resource: string;
+  isNamespaced: boolean;
+}
+
+export interface Manifests {
+  objects: readonly KubeObject[];
+  /** Of the release, and of objects that name none. */
+  namespace: string;
+  servedAs(object: KubeObject): ServedKind | undefined;
+}
+
+/** Whatever the values switch on. `unknown` are the kinds that the cluster does not serve. */
+export function rightsToInstallManifests({ objects, namespace, servedAs }: Manifests): {
+  rights: Permission[];
+  unknown: string[];
+} {
+  const rights = permissions(helmRules, namespace);
+  const unknown = new Set<string>();
+  for (const object of objects) {
+    const served = servedAs(object);
+    if (served === undefined) {
+      unknown.add(`${object.kind} of ${object.apiVersion}`);
+      continue;
+    }
+    const place = served.isNamespaced ? (object.metadata.namespace ?? namespace) : undefined;
+    const made = { apiGroups: [served.group], resources: [served.resource], verbs: makes };
+    rights.push(...permissions([made, ...rulesOf(object)], place));
+  }
+  return { rights: unique(rights), unknown: [...unknown] };
+}
+
+/** Only Roles have rules of this form. */
+function rulesOf({ kind, rules }: KubeObject): ResourceRule[] {
+  if ((kind !== 'Role' && kind !== 'ClusterRole') || !Array.isArray(rules)) return [];
+  return rules.filter(isRecord).map((rule) => ({
+    apiGroups: textsIn(rule['apiGroups']),
+    resources: textsIn(rule['resources']),
+    verbs: textsIn(rule['verbs']),
+  }));
 }
 
 function permissions(rules: readonly ResourceRule[], namespace: string | undefined): Permission[] {

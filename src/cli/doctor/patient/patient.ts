@@ -54,7 +54,12 @@ export class Patient {
   }
 
   get isBeforeInstallation(): boolean {
-    return this.options.has('pre');
+    return this.options.has('pre') || this.options.has('manifests');
+  }
+
+  /** Of what would be installed. */
+  get hasManifests(): boolean {
+    return this.options.has('manifests');
   }
 
   get loaded(): GoodConfiguration {

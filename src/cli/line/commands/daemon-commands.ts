@@ -96,6 +96,12 @@ export const doctorCommand: CommandSpec = {
   options: [
     ...settingOptions,
     { name: 'pre', summary: 'before the installation: may you install, and is all in place that must be there before' },
+    {
+      name: 'manifests',
+      value: 'FILE',
+      repeats: true,
+      summary: 'as --pre, for what these would install, as helm template prints it; - is standard input',
+    },
     { name: 'active', summary: 'also make test objects, see their copies on the host, and delete them' },
     { name: 'wait', value: 'DURATION', summary: 'look again until no fault is left, at most this long, like 2m' },
     { name: 'suppress', value: 'CODE', repeats: true, summary: 'leave a check out of the report and the exit code' },
@@ -112,6 +118,10 @@ export const doctorCommand: CommandSpec = {
   examples: [
     { line: 'hostward doctor -c vcluster.yaml', says: 'is anything wrong' },
     { line: 'hostward doctor -c vcluster.yaml --pre', says: 'before the installation' },
+    {
+      line: 'hostward doctor -c vcluster.yaml --manifests rendered.yaml',
+      says: 'the same for any values of the chart, of which helm template makes that file',
+    },
     { line: 'hostward doctor -c vcluster.yaml --active --wait 2m', says: 'after it, in a pipeline' },
     {
       line: 'hostward doctor -c vcluster.yaml --rights host',

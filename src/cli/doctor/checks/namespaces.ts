@@ -1,0 +1,132 @@
+// The checks of namespaces on the host: the one of the virtual cluster, and those that mappings name.
+import { checkNamespace, type FoundNamespace } from '../../../cluster/wire/probe.ts';
+import { endpointsResource, servicesResource } from '../../../cluster/wire/scope.ts';
+import { mappingsOf, namedHostNamespaces } from '../../../config/settings/host-namespaces.ts';
+import { counted } from '../../../object/text/in-words.ts';
+import type { Check } from '../patient/check.ts';
+import { couldNotCheck, fault, ok, warning } from '../patient/finding.ts';
+import { type Patient, readNamespace } from '../patient/patient.ts';
+import { userOf } from '../patient/surplus.ts';
+import { grantCommand, homeInstead, nameNamespace, rightsCommand } from './rights.ts';
+
+const hasNamespace: Check = {
+  code: 'HW-306',
+  needs: ['HW-301'],
+  // A Role seldom includes the right to read it, and what lies in the namespace is asked for anyway.
+  isGoodUnchecked: true,
+  applies: (patient) => patient.hasSync,
+  async look(patient) {
+    const { hostNamespace } = patient.settings;
+    const found = await checkNamespace(patient.cluster('host').connection, hostNamespace);
+    if (found.kind === 'found' || found.kind === 'unknown') patient.homeInstead = await homeInstead(patient);
+    switch (found.kind) {
+      case 'found':
+        return ok(`namespace ${hostNamespace} exists`);
+      case 'missing':
+        if (await isSwapped(patient))
+          return fault(
+            `the host has no namespace ${hostNamespace}, and the virtual cluster has it: the two kubeconfigs are swapped`,
+            {
+              mend: 'give the file of --host-kubeconfig to --virtual-kubeconfig, and the other way round',
+            },
+          );
+        return fault(`the host has no namespace ${hostNamespace}`, {
+          mend: 'kubectl get namespaces   # then name the one of the virtual cluster with --host-namespace or hostward.hostNamespace',
+        });
+      case 'terminating':
+        return fault(`namespace ${hostNamespace} is being deleted, so nothing can be made in it`, {
+          mend: lookAtNamespace(hostNamespace),
+        });
+      case 'unknown':
+        // A grant of rights there would be one in a namespace that is probably somebody else's.
+        return patient.homeInstead === undefined
+          ? couldNotCheck(`namespace ${hostNamespace} may not be read`, { mend: await readRight(patient) })
+          : couldNotCheck(`namespace ${hostNamespace} may not be read, and is probably not the one that is meant`, {
+              mend: nameNamespace(patient.homeInstead),
+            });
+      default:
+        return found satisfies never;
+    }
+  },
+};
+
+/** Not one of the rights that a start needs, but of those in the shipped Roles. */
+async function readRight(patient: Patient): Promise<string> {
+  const user = await userOf(patient.cluster('host').connection);
+  const { hostNamespace: namespace } = patient.settings;
+  patient.takeLacked('host', user, [{ verb: 'get', group: '', resource: 'namespaces', namespace }]);
+  return grantCommand(patient, 'host');
+}
+
+function lookAtNamespace(name: string): string {
+  return `kubectl get namespace ${name} -o yaml   # its conditions say what holds it up`;
+}
+
+/** Nothing else makes the Service of a virtual cluster inside of it, in a namespace of the host's name. */
+async function isSwapped(patient: Patient): Promise<boolean> {
+  const { hostNamespace: namespace, virtualClusterName: name } = patient.settings;
+  const virtual = patient.reached('virtual');
+  return (await virtual?.client.get(servicesResource, { namespace, name }))?.kind === 'ok';
+}
+
+const hasMapped: Check = {
+  code: 'HW-307',
+  needs: ['HW-301'],
+  applies: (patient) => patient.hasSync && mappedNamespaces(patient).length > 0,
+  async look(patient) {
+    const names = mappedNamespaces(patient);
+    const { connection } = patient.cluster('host');
+    const found = await Promise.all(names.map((name) => namespaceByAnyRight(patient, name)));
+    const bad = names.filter((_, index) => found[index] === 'missing' || found[index] === 'terminating');
+    const isMissing = (name: string) => found[names.indexOf(name)] === 'missing';
+    const unknown = found.filter((one) => one === 'unknown').length;
+    if (bad.length > 0)
+      return warning(`${counted(bad.length, 'namespace')} of a mapping cannot take copies`, {
+        details: bad.map((name) => `${name}: ${isMissing(name) ? 'does not exist' : 'is being deleted'}`),
+        mend: bad
+          .map((name) => (isMissing(name) ? `kubectl create namespace ${name}` : lookAtNamespace(name)))
+          .join('; '),
+      });
+    if (unknown > 0) {
+      // No Role of the chart has this right, and a namespace that is not there can have none.
+      patient.takeLacked('host', await userOf(connection), [{ ...readNamespace, names }]);
+      return couldNotCheck(`${counted(unknown, 'namespace')} of a mapping may not be read`, {
+        mend: `${rightsCommand(patient, 'host')}   # lets doctor read them; or kubectl get namespaces ${names.join(' ')}, with a kubectl that may`,
+      });
+    }
+    return ok(`${counted(names.length, 'namespace')} of mappings, all there`);
+  },
+};
+
+/**
+ * The ClusterRole of the chart has no right to read namespaces, and one to make Endpoints in them: a server that is asked to make one,
+ * and to store nothing, says what the namespace lacks.
+ */
+async function namespaceByAnyRight(patient: Patient, name: string): Promise<FoundNamespace['kind']> {
+  const { connection, client } = patient.cluster('host');
+  const read = await checkNamespace(connection, name);
+  if (read.kind !== 'unknown') return read.kind;
+  const metadata = { name: 'hostward-doctor', namespace: name };
+  const answer = await client.wouldCreate(endpointsResource, { apiVersion: 'v1', kind: 'Endpoints', metadata });
+  switch (answer.kind) {
+    case 'ok':
+    case 'alreadyExists':
+      return 'found';
+    case 'notFound':
+      return answer.name === name ? 'missing' : 'unknown';
+    case 'forbidden':
+      return answer.namespaceTerminating ? 'terminating' : 'unknown';
+    case 'refused':
+      // Quotas and policies judge an object after its namespace.
+      return 'found';
+    default:
+      return 'unknown';
+  }
+}
+
+function mappedNamespaces({ settings }: Patient): string[] {
+  const named = namedHostNamespaces(mappingsOf(settings), settings.hostNamespace);
+  return named.filter((name) => name !== settings.hostNamespace);
+}
+
+export const namespaceChecks: readonly Check[] = [hasNamespace, hasMapped];
