@@ -92,7 +92,8 @@ async function send(response: ServerResponse, bytes: number): Promise<void> {
 /** The least that carries requests, streams and sessions on: no callers, no rights, no audit log. */
 async function bare({ certificate, to, token }: Extract<BareProxyCommand, { kind: 'bare' }>): Promise<number> {
   const { certPem, keyPem } = certificate;
-  const agent = new Agent({ keepAlive: true, ca: to.caPem, servername: 'localhost', maxFreeSockets: 64 });
+  // Checked by its address: a kube-apiserver has no certificate for the name that the client has sent.
+  const agent = new Agent({ keepAlive: true, ca: to.caPem, servername: '', maxFreeSockets: 64 });
   const asked = ({ method, url, headers }: IncomingMessage) =>
     httpsRequest({
       host,
@@ -111,7 +112,8 @@ async function bare({ certificate, to, token }: Extract<BareProxyCommand, { kind
     });
     sent.on('error', () => response.destroy());
     response.once('close', () => sent.destroy());
-    sent.end();
+    if (request.method === 'GET') sent.end();
+    else request.pipe(sent);
   });
   server.on('upgrade', (request: IncomingMessage, near: Duplex) => {
     const sent = asked(request);
