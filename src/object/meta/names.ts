@@ -64,6 +64,7 @@ export function splitsOf(joined: string): { namespace: string; name: string }[] 
 /** The objects that may have this long host name; none for a hashed name. */
 export function splitHostName(hostName: string, virtualCluster: string): { namespace: string; name: string }[] {
   const end = `${nameSeparator}${virtualCluster}`;
+  if (hostName.length > maxNameLength) return [];
   return hostName.endsWith(end) ? splitsOf(hostName.slice(0, -end.length)) : [];
 }
 
@@ -72,6 +73,8 @@ export function splitHostName(hostName: string, virtualCluster: string): { names
  * not. A hash may follow a dot that is cut away, so its name may be one shorter.
  */
 export function hasGivenForm(hostName: string): boolean {
+  // What somebody wrote into an annotation can be thousands of times longer, and longForm tries every pair of its separators.
+  if (hostName.length > maxNameLength) return false;
   return generatedForm.test(hostName) || longForm.test(hostName) || hashedForm.test(hostName);
 }
 

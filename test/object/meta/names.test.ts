@@ -1,6 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { base36, generatedName, hostLabelKey, hostName } from '../../../src/object/meta/names.ts';
+import {
+  base36,
+  generatedName,
+  hasGivenForm,
+  hostLabelKey,
+  hostName,
+  splitHostName,
+} from '../../../src/object/meta/names.ts';
 
 interface NameVectors {
   names: { name: string; namespace: string; vcluster: string; host: string; generated: string }[];
@@ -41,4 +48,13 @@ describe('names', () => {
   it.each(table)('%s', (found, wanted) => {
     expect(found).toBe(wanted);
   });
+});
+
+// An annotation may have 256 KiB, and somebody on the host can write it: every pair of separators would be tried for minutes.
+it('gives no name longer than 63 characters back, however many separators it has', () => {
+  expect(hasGivenForm('a-x-b-x-c')).toBe(true);
+  expect(splitHostName('a-x-b-x-c', 'c')).toEqual([{ name: 'a', namespace: 'b' }]);
+  const long = '-x-'.repeat(80_000);
+  expect(hasGivenForm(`${long}\n`)).toBe(false);
+  expect(splitHostName(`${long}c`, 'c')).toEqual([]);
 });
