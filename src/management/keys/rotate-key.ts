@@ -64,11 +64,12 @@ export function rotateKey(store: Store, parts: KeyOptions): SubresourceAction {
       }));
       throw forbiddenBecause(resource, name, refusalText(judgement.refusals), causes);
     }
+    if (overlapSeconds > 0) refuseSecondOverlap(part.record, context.nowMs, name);
     if (ctx.dryRun) return { metadata: { name }, spec: { overlapSeconds } };
     const { random, peppers } = parts;
     const made = rotate(part.record, { random, peppers, nowMs: context.nowMs, overlapSeconds });
-    // Tokens that were made with the old value die with it, because the old value may have leaked.
     const rotated = rotatedObject(object, made.record, session);
+    if (overlapSeconds === 0) ctx.warn?.(whatGoesOn(name));
     await write(store, rotated);
     ctx.wrote?.({ kind: 'OwnedAccessKey', text: toStoredText(rotated) });
     const [, left] = made.record.secrets;
@@ -78,11 +79,26 @@ export function rotateKey(store: Store, parts: KeyOptions): SubresourceAction {
       spec: { overlapSeconds },
       status: {
         key: made.text,
-        ...(until === undefined ? {} : { oldKeyValidUntil: `${new Date(until).toISOString().slice(0, 19)}Z` }),
+        ...(until === undefined ? {} : { oldKeyValidUntil: timeText(until) }),
       },
     };
   };
 }
+
+function timeText(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
+}
+
+/** There is room for one old value, and the first rotation has promised how long it goes on. */
+function refuseSecondOverlap({ secrets: [, left] }: KeyRecord, nowMs: number, name: string): void {
+  if (left?.validUntilMs === undefined || nowMs >= left.validUntilMs) return;
+  const until = timeText(left.validUntilMs);
+  const why = `an earlier value stays valid until ${until}; rotate again then, or without an overlap, which ends both values at once`;
+  throw new StatusFault(conflict(resource, name, why));
+}
+
+const whatGoesOn = (name: string): string =>
+  `keys that were made with this key go on, those in kubeconfigs too: hostward keys list --made-by key:${name} names them, and hostward keys revoke --tree ends them with the key`;
 
 /** A disabled key may come back, with its new value. */
 function openingNothing(name: string, why: string): FieldError {
@@ -98,7 +114,9 @@ function rotatedObject(object: KubeObject, rotated: KeyRecord, session: Session)
   const { holder: _holder, ...record } = rotated;
   const annotations = { ...object.metadata.annotations, [rotatedByAnnotation]: makerText(session) };
   const holder = holderOf(session);
-  const known = { ...record, ...(holder && { holder }), tokenGeneration: record.tokenGeneration + 1 };
+  // Tokens and certificates that were made with the old value die with it, because it may have leaked. As long as it goes on, so do they.
+  const raised = record.secrets.length > 1 ? 0 : 1;
+  const known = { ...record, ...(holder && { holder }), tokenGeneration: record.tokenGeneration + raised };
   const metadata = { ...object.metadata, annotations };
   return { ...object, metadata, hidden: { ...(object['hidden'] as object), record: known } };
 }

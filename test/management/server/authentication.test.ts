@@ -163,9 +163,37 @@ describe('authentication by access keys', () => {
     expect([await codeOf(first), await codeOf(second)]).toEqual([401, 200]);
     const third = String((await turn({ overlapSeconds: 60 })).body['status']?.['key']);
     expect([await codeOf(second), await codeOf(third)]).toEqual([200, 200]);
-    clock.moveSeconds(61);
+    clock.moveSeconds(59);
+    // It would end the value that the first rotation promised to keep.
+    expect(await turn({ overlapSeconds: 60 })).toMatchObject({
+      code: 409,
+      body: { message: expect.stringMatching(/an earlier value stays valid until \S+Z; rotate again then/) },
+    });
+    expect([await codeOf(second), await codeOf(third)]).toEqual([200, 200]);
+    clock.moveSeconds(2);
     expect([await codeOf(second), await codeOf(third)]).toEqual([401, 200]);
+    expect(await turn({ overlapSeconds: 60 })).toMatchObject({ code: 201 });
+    const ending = await turn({});
+    expect(ending).toMatchObject({ code: 201 });
+    expect(ending.headers['warning']).toContain('hostward keys list --made-by key:rotated');
+    expect(await codeOf(third)).toBe(401);
     expect(await turn({ overlapSeconds: -1 })).toMatchObject({ code: 422 });
+  });
+
+  it('a watch of the old value goes on through an overlap, and ends with it', async () => {
+    const key = await bench.keyFor('turning', { user: 'alice' });
+    const watch = await bench.follow(`${keysPath}?watch=true&fieldSelector=metadata.name%3Dturning`, key);
+    await until(() => watch.events.length > 0, 'the first event');
+    const body = { spec: { overlapSeconds: 60 } };
+    expect(await bench.ask('POST', `${keysPath}/turning/rotate`, { body })).toMatchObject({ code: 201 });
+    expect(await change('turning', { description: 'after the rotation' })).toMatchObject({ code: 200 });
+    const isHeard = () =>
+      watch.events.some(({ object }) => JSON.stringify(object).includes('"description":"after the rotation"'));
+    await until(isHeard, 'the event of a change after the rotation');
+    expect(watch.events.map(({ type }) => type)).not.toContain('ERROR');
+    clock.moveSeconds(61);
+    await watch.ended;
+    expect(watch.events.at(-1)).toMatchObject({ type: 'ERROR', object: { code: 410 } });
   });
 
   it('many bad credentials from one address are told to wait, and a good key is not', async () => {

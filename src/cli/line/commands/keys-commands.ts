@@ -163,7 +163,8 @@ export const keysCommands: readonly CommandSpec[] = [
     maxOperands: 1,
     summary: 'Give an access key a new value and print it, once',
     details: [
-      'Name, owner, scope and end stay. The old value stops at once; with --overlap it goes on for a while, seven days at most, so that every user of the key can change over.',
+      'Name, owner, scope and end stay. The old value stops at once, with its streams, direct tokens and client certificates; with --overlap they go on for a while, seven days at most, so that every user of the key can change over.',
+      'Keys that were made with this key go on, those in kubeconfigs too: hostward keys list --made-by key:NAME names them.',
       reach,
     ],
     options: [

@@ -189,6 +189,7 @@ export class Callers {
     if (nowMs >= certificateEndMs) return unauthorized('the client certificate has expired');
     const found = credentialOf(now, world, { nowMs, address });
     if (found.kind === 'dead') return unauthorized(deadText[found.because]);
+    if (isRotated(session, now, nowMs)) return unauthorized('the value of the access key was rotated');
     // Most looks find no change, so this cheap comparison comes first.
     if (now === facts && directory === world.directory) return undefined;
     const isSame = viewOf(now, found.credential, world.directory) === viewOf(facts, credential, directory);
@@ -208,6 +209,14 @@ export class Callers {
     this.#sessions.set(user, session);
     return user;
   }
+}
+
+/** Whether the value that proved the key is over; of what was not proved by a value, a certificate say, nothing is. */
+function isRotated({ isFormer, facts }: Session, { record }: KeyFacts, nowMs: number): boolean {
+  const proof = isFormer === undefined ? undefined : facts?.record.secrets[isFormer ? 1 : 0];
+  if (proof === undefined) return false;
+  const kept = record.secrets.find(({ digest }) => digest === proof.digest);
+  return kept === undefined || (kept.validUntilMs !== undefined && nowMs >= kept.validUntilMs);
 }
 
 const changedRights = forbidden({ group: '', resource: '' }, '', 'the rights of the access key have changed');
