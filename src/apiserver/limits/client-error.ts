@@ -24,13 +24,34 @@ function boundUnanswered(server: Server): void {
   const listeners = server.listeners('request');
   server.removeAllListeners('request');
   server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const { socket } = request;
     // What was in the same packet still comes after the connection was cut.
-    if (request.socket.destroyed) return;
+    if (socket.destroyed || closing.has(socket)) return;
+    const before = [...(openAnswers.get(socket) ?? [])];
+    if (before.length >= mostUnanswered) {
+      endAfter(before.at(-1) as ServerResponse, socket);
+      return;
+    }
     if (announcesBody(request)) guardBody(request, response);
     opens(request, response);
-    if ((openAnswers.get(request.socket)?.size ?? 0) > mostUnanswered) cutUnread(request.socket);
-    else for (const listener of listeners) listener.call(server, request, response);
+    const begin = () => {
+      if (!socket.destroyed) for (const listener of listeners) listener.call(server, request, response);
+    };
+    // HTTP wants what is sent behind a write to see the write.
+    const last = before.at(-1);
+    if (last === undefined) begin();
+    else last.once('close', begin);
   });
+}
+
+/** Connections whose last answer is decided. */
+const closing = new WeakSet<Socket>();
+
+/** The client learns from `Connection: close` that nothing behind this answer was done. */
+function endAfter(last: ServerResponse, socket: Socket): void {
+  closing.add(socket);
+  last.shouldKeepAlive = false;
+  readNoMore(socket);
 }
 
 /** Only such a request gets chunks; to guard each of the others would cost a tenth of all that a read costs. */
@@ -57,8 +78,13 @@ const noMoreHttp = 2;
  * Node would make objects for all requests of the packet, and keep them for the connection. The parser of a connection is no documented
  * part of Node; without it the cut costs ten times as much, and is right all the same.
  */
-function cutUnread(socket: Socket & { parser?: { onIncoming?: unknown } | null }): void {
+function readNoMore(socket: Socket & { parser?: { onIncoming?: unknown } | null }): void {
   if (socket.parser) socket.parser.onIncoming = () => noMoreHttp;
+  socket.removeAllListeners('data');
+}
+
+function cutUnread(socket: Socket): void {
+  readNoMore(socket);
   socket.destroy();
 }
 

@@ -123,6 +123,29 @@ describe('many requests in one packet', () => {
     expect([answers.map(({ code }) => code), isClosed]).toEqual([Array(8).fill(200), false]);
   });
 
+  it('are carried out one after the other, so that a read sees the write before it', async () => {
+    const request = (method: string, path: string, body?: object) => {
+      const text = body === undefined ? '' : JSON.stringify(body);
+      const type = `Content-Type: application/json\r\nContent-Length: ${text.length}\r\n`;
+      return `${method} ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${alice}\r\n${type}\r\n${text}`;
+    };
+    const one = `${keysPath}/one-after-the-other`;
+    const packet = [
+      request('POST', keysPath, { metadata: { name: 'one-after-the-other' } }),
+      ...['GET', 'DELETE', 'GET'].map((method) => request(method, one)),
+    ].join('');
+    const { answers } = await exchange(server, Buffer.from(packet), 4);
+    expect(answers.map(({ code }) => code)).toEqual([201, 200, 200, 404]);
+  });
+
+  it('are answered up to a limit when they are more, and the last answer says that the connection ends', async () => {
+    for (const count of [9, 20, 600]) {
+      const { answers, isClosed } = await exchange(server, Buffer.from(probe.repeat(count)), count);
+      expect([answers.map(({ code }) => code), isClosed]).toEqual([Array(8).fill(200), true]);
+      expect(answers.map(({ headers }) => headers.get('connection'))).toEqual([...Array(7).fill('keep-alive'), 'close']);
+    }
+  });
+
   it('end the connection when they are more, and hold nobody up', async () => {
     const sockets = await Promise.all(Array.from({ length: 50 }, () => openSocket(server)));
     const ends = sockets.map(closed);
