@@ -12,6 +12,9 @@ import type { Reach, Stage, Subject } from './subject.ts';
 
 /** A replica opens a stream again a second after it was opened at the earliest. */
 const forgetAfterMs = 300;
+/** Together as long as a real API server needs to start on a busy machine. */
+const startAgainMs = 500;
+const mostStarts = 60;
 
 /** What an embedded API server keeps its objects in. */
 class HostStore extends MemoryStore {
@@ -142,11 +145,21 @@ class Replica {
       .then(() => this.#process.kill())
       .then(() => {
         this.#process = processes.take();
-        const opened = () => this.#process.tell({ do: 'open', on, plant });
-        // The way to the host may be cut at this moment, and whoever runs a replica starts it again.
-        return opened().catch(opened);
+        return this.#startAgain({ on, plant });
       });
     await this.#open;
+  }
+
+  /** The way to the host may be cut at this moment, or a real API server be started again, and whoever runs a replica starts it until it serves. */
+  async #startAgain(opening: { on: PlaceOfStore; plant: Plant | undefined }): Promise<void> {
+    for (let start = 1; ; start++)
+      try {
+        await this.#process.tell({ do: 'open', ...opening });
+        return;
+      } catch (error) {
+        if (start === mostStarts) throw error;
+        await pause(systemClock, startAgainMs);
+      }
   }
 
   async close(): Promise<void> {
