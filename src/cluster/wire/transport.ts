@@ -290,9 +290,10 @@ class Transport implements ClusterConnection {
 
   #warn(header: string | string[]): void {
     for (const warning of typeof header === 'string' ? [header] : header) {
+      // As it came: a server sends it with every answer, and to make it readable takes longer than to find it.
+      if (this.#seenWarnings.has(warning) || this.#seenWarnings.size >= warningLimit) continue;
+      this.#seenWarnings.add(warning);
       const text = excerpt(warning.replace(/^299 \S+ (?:"(.*)"$)?/s, '$1'));
-      if (this.#seenWarnings.has(text) || this.#seenWarnings.size >= warningLimit) continue;
-      this.#seenWarnings.add(text);
       this.#log.warn({ cluster: this.name, warning: text }, 'the api server warns');
     }
   }

@@ -64,7 +64,10 @@ export function createPlacement(options: {
  */
 export function sameNamed(key: Key, placement: Placement): readonly Key[] {
   const { namespace, name } = splitKey(key);
-  const splits = splitsOf(`${name}${nameSeparator}${namespace}`);
+  const joined = `${name}${nameSeparator}${namespace}`;
+  // Nearly every name has one meaning, and this is asked a dozen times for each change.
+  if (joined.indexOf(nameSeparator) === joined.lastIndexOf(nameSeparator)) return [];
+  const splits = splitsOf(joined);
   const place = splits.length > 1 ? placement.placeOf(key) : undefined;
   if (place === undefined) return [];
   const others = splits.filter((one) => {
