@@ -141,7 +141,11 @@ describe('hostward doctor', () => {
         `get, create, patch on configmaps in namespace ${hostNamespace}`,
       ],
     });
-    expect(of('HW-508')?.mend).toContain('or install with cluster=false');
+    const [command, ...others] = of('HW-508')?.mend?.split('\n') ?? [];
+    expect(command).toMatch(/^hostward doctor .*--manifests \S+ --rights host \| kubectl auth reconcile -f - {3}#/);
+    expect(others.join()).toContain('or install with cluster=false');
+    const { code, out } = await stage.doctor([...words, '--rights', 'host'], { drop: ['--config'] });
+    expect([code, out]).toEqual([0, expect.stringContaining('kind: ClusterRoleBinding')]);
   });
 
   it('--manifests names the kinds that the host does not know', async () => {

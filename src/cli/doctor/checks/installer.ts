@@ -4,6 +4,7 @@ import type { Permission } from '../../../cluster/wire/probe.ts';
 import { referenceSettings } from '../../../daemon/synced/references.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { isRecord } from '../../../object/text/json.ts';
+import { optionWords } from '../../../sync/report/attention/own-commands.ts';
 import { expectOk } from '../../line/cluster-client.ts';
 import { readObjects } from '../../offline/read-objects.ts';
 import {
@@ -39,8 +40,10 @@ async function judgeManifests(patient: Patient): Promise<Finding> {
   const finding = await judge(patient, rights);
   if (unknown.length === 0) return finding;
   const details = [...unknown.map((one) => `${one} is not served`), ...(finding.details ?? [])];
-  const mends = ['switch off in the values what the host does not serve', finding.mend ?? ''];
-  return fault('the host does not know kinds of the manifests', { details, mend: mends.filter(Boolean).join('; ') });
+  const mend = ['switch off in the values what the host does not serve', ...(finding.mend?.split('\n') ?? [])].join(
+    '\n',
+  );
+  return fault('the host does not know kinds of the manifests', { details, mend });
 }
 
 /** By apiVersion and kind. A group that the cluster does not list serves nothing. */
@@ -81,10 +84,19 @@ async function judgeConfiguration(patient: Patient): Promise<Finding> {
 
 async function judge(patient: Patient, needed: readonly Permission[]): Promise<Finding> {
   const finding = await review(patient, 'host', needed);
-  const ways = ['let somebody install who has these rights, or may bind and escalate roles'];
+  // Without a list of rights it says that nobody is asked for any.
+  if (finding.verdict !== 'fault' || finding.details === undefined) return finding;
+  const ways = ['or let somebody install who has these rights, or may bind and escalate roles'];
   if (needed.some(({ namespace }) => namespace === undefined))
     ways.push('or install with cluster=false and let somebody else make what its notes name');
-  return finding.verdict === 'fault' ? { ...finding, mend: ways.join('; ') } : finding;
+  return { ...finding, mend: [grantBefore(patient), ...ways].join('\n') };
+}
+
+function grantBefore(patient: Patient): string {
+  const files = patient.options.texts('manifests');
+  const what = files.length === 0 ? ['--pre'] : files.map((value) => optionWords({ option: 'manifests', value }));
+  const command = patient.commandHere('doctor', [...what, '--rights host | kubectl auth reconcile -f -']);
+  return `${files.includes('-') ? 'helm template … | ' : ''}${command}   # with a kubectl that may grant them`;
 }
 
 async function knows(connection: Connection, group: string): Promise<boolean> {
