@@ -36,7 +36,7 @@ export interface ResourceRequest {
 
 export async function serveResource(resourceRequest: ResourceRequest): Promise<void> {
   const { kit, exchange } = resourceRequest;
-  const { target, user, request, response, trail, works } = exchange;
+  const { target, user, request, response, trail, works, ended } = exchange;
   const kind = kit.catalog.find(target.group, target.version, target.resource);
   if (kind === undefined) throw new StatusFault(pathNotFound());
   const { subresources = {} } = kind;
@@ -48,7 +48,7 @@ export async function serveResource(resourceRequest: ResourceRequest): Promise<v
   const negotiated = negotiate(request.headers.accept);
   const fieldManager = target.query.get('fieldManager') || managerOf(request);
   const visibility = kind.visibleTo?.(user);
-  const about = { kit, kind, target, user, visibility, negotiated, fieldManager, works };
+  const about = { kit, kind, target, user, visibility, negotiated, fieldManager, works, ended };
   const note = (text: string) => {
     trail.entry.note = text;
   };
@@ -142,9 +142,11 @@ async function carryOut(
   }
 }
 
-async function bodyOf({ kit, kind, works }: Call, request: IncomingMessage): Promise<Buffer> {
+async function bodyOf({ kit, kind, works, ended }: Call, request: IncomingMessage): Promise<Buffer> {
   const body = await readBody(request, kind.bodyBytes ?? kit.limits.bodyBytes);
   await works?.();
+  const because = ended?.();
+  if (because !== undefined) throw new StatusFault(because);
   return body;
 }
 

@@ -64,7 +64,7 @@ export interface AccessHooks {
   pageSeal?: (user: User, text: string) => string;
 }
 
-export interface CallerHooks extends Pick<Filters, 'admit' | 'works' | 'failedLogin'> {
+export interface CallerHooks extends Pick<Filters, 'admit' | 'works' | 'ended' | 'failedLogin'> {
   /** Limits the connections on which nobody has authenticated; the tenant tells it who has. Absent = no limit. */
   unproven?: UnprovenConnections;
 }

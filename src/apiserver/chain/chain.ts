@@ -19,7 +19,7 @@ import { deniedBecause } from '../request/denial.ts';
 import type { Dialect } from '../request/dialect.ts';
 import type { Authorize, User } from '../request/identity.ts';
 import { type RequestJournal, recordOf } from '../request/request-journal.ts';
-import { notAuthenticated, StatusFault } from '../request/status-fault.ts';
+import { badRequest, notAuthenticated, StatusFault } from '../request/status-fault.ts';
 import { storeSentence } from '../request/store-sentence.ts';
 import { type Target, withSelectedName } from '../request/target.ts';
 import { refuseEncodedBody } from '../wire/request-body.ts';
@@ -56,6 +56,8 @@ export interface Filters {
   authorize: Authorize;
   /** Called whenever the server goes on with a request after a wait; it goes on when the promise has resolved. */
   works?(user: User, begun: number): Promise<void> | undefined;
+  /** Why the credential that the user has shown does not hold any more, asked when a body has come; a client may take minutes to send it. */
+  ended?(user: User): Status | undefined;
 }
 
 export interface ChainOptions {
@@ -106,6 +108,7 @@ export class Chain {
     const exchange = new ServedRequest({ request, client, entrance, target, trail });
     this.#head(exchange, route);
     try {
+      refuseSecondHost(request);
       if (fault !== undefined) throw new StatusFault(fault);
       if ((await this.#intercepted(exchange)) === 'go on') {
         await this.#pass(exchange, route);
@@ -131,8 +134,9 @@ export class Chain {
     const proved = await this.#authenticated(exchange);
     await filters.admit?.(proved);
     const begun = ++this.#begun;
-    const { works } = filters;
+    const { works, ended } = filters;
     exchange.works = works && (() => works(proved.sender, begun));
+    exchange.ended = ended && (() => ended(proved.sender));
     refuseEncodedBody(exchange.request);
     const target = dialect === 'kubernetes' ? withSelectedName(exchange.target) : exchange.target;
     const user = await filters.impersonate(proved, target);
@@ -230,6 +234,14 @@ export class Chain {
     const record = recordOf(target, { user: user?.name ?? '', ...actor, userAgent, code, durationMs });
     journal.add(record, { isServed: isServed?.(target) === true, isAllowed: trail.isAllowed });
   }
+}
+
+/** Node keeps the first, and something in front of us may have read another. */
+function refuseSecondHost({ rawHeaders }: IncomingMessage): void {
+  let hosts = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') hosts++;
+  if (hosts > 1) throw badRequest('send one header Host, found several');
 }
 
 /** The answer to a wrong credential: 401, or 429 for a source that sends too many of them. */

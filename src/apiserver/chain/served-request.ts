@@ -3,6 +3,7 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../clock.ts';
+import type { Status } from '../../object/meta/status.ts';
 import type { AuditTrail } from '../caller/audit-trail.ts';
 import { boundLastBytes } from '../limits/last-bytes.ts';
 import type { User } from '../request/identity.ts';
@@ -30,6 +31,8 @@ export class ServedRequest {
   sender: User | undefined;
   /** Awaited after each wait: resolves when it is this caller's turn, for which the loop works from here on. Absent = nobody counts. */
   works: (() => Promise<void> | undefined) | undefined;
+  /** Why the sender's credential does not hold any more; undefined = it does. */
+  ended: (() => Status | undefined) | undefined;
   #user: User | undefined;
   #response: ServerResponse | undefined;
 

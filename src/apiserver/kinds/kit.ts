@@ -1,9 +1,11 @@
 // The types that all verbs share: the Kit (store, catalog, clock, randomness, the tenant's hooks) and the Call (one request).
 // Must never contain behaviour.
+
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
+import type { Status } from '../../object/meta/status.ts';
 import type { Store } from '../../store/store.ts';
 import type { Dialect } from '../request/dialect.ts';
 import type { User, Visibility } from '../request/identity.ts';
@@ -126,6 +128,8 @@ export interface Call {
   warnings: string[];
   /** Awaited after each wait: resolves when it is this caller's turn, for which the loop works from here on. Absent = nobody counts. */
   works?: (() => Promise<void> | undefined) | undefined;
+  /** Why the sender's credential does not hold any more, asked when a body has come. */
+  ended?: (() => Status | undefined) | undefined;
   /** Adds a sentence to the audit record of the request; absent where no request is recorded. */
   note?: (text: string) => void;
   /** Adds an object to the audit record of the request. */

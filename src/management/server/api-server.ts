@@ -125,7 +125,7 @@ function callerRules(
   { callers }: OpenParts,
   { clock, log, limits, metrics, loopShares, proxy }: ApiServerParts,
   kinds: readonly Kind[],
-): Pick<CallerHooks, 'admit' | 'works'> {
+): Pick<CallerHooks, 'admit' | 'works' | 'ended'> {
   const loopTime = new LoopTime(clock, loopShares);
   if (metrics !== undefined) loopTime.declareMetrics(metrics);
   const unread = new UnreadAnswers({ clock, log });
@@ -154,6 +154,7 @@ function callerRules(
       loopTime.begins(of, begun);
       return undefined;
     },
+    ended: (user) => callers.endOf(user),
   };
 }
 

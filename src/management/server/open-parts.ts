@@ -181,6 +181,7 @@ async function partsOf(
   const issuing = await openIssuing({
     ...about,
     callerOf,
+    endOf: (user) => callers.endOf(user),
     deadText,
     userOf,
     misses,

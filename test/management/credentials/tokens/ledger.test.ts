@@ -81,6 +81,24 @@ describe('what ends the tokens of a key', () => {
     await until(() => isRevoked(token), 'the revocation');
   });
 
+  it.each([
+    ['disabled', 401, () => change('k', { spec: { disabled: true } })],
+    ['deleted', 401, () => bench.ask('DELETE', `${keysPath}/k`)],
+    ['narrowed', 403, () => change('k', { spec: { scope: {} } })],
+    ['rotated', 401, () => bench.ask('POST', `${keysPath}/k/rotate`, { body: {} })],
+  ])('a key that is %s while its token is made gets none', async (_what, code, end) => {
+    bench = await openBench({ clock });
+    const key = await bench.keyFor('k', { user: 'alice' });
+    await tokenOf(key);
+    const { keys } = bench.api.issuing;
+    const sign = keys.sign.bind(keys);
+    keys.sign = async (...of: Parameters<typeof sign>) => {
+      expect((await end()).code).toBeLessThan(300);
+      return sign(...of);
+    };
+    expect(await bench.ask('POST', tokensPath, { key, body: { spec: {} } })).toMatchObject({ code });
+  });
+
   it('texts, labels and another reading of the same file end nothing', async () => {
     bench = await openBench({ clock });
     const token = await tokenOf(await bench.keyFor('k', { user: 'alice' }));
