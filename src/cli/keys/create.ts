@@ -23,7 +23,7 @@ export async function createKey(context: Context, options: Options): Promise<Exi
   const scope = await scopeOf(context, options);
   const unknown = scope === undefined || isDistant(options) ? [] : await unknownHere(context, options, scope);
   const spec = { ...specOf(options), ...(scope === undefined ? {} : { scope }) };
-  await tryOut(context, options);
+  await tryOut(context, options, { isNew: true });
   const { body, warnings } = await withServer(
     context,
     options,

@@ -98,7 +98,7 @@ function refuseSecondOverlap({ secrets: [, left] }: KeyRecord, nowMs: number, na
 }
 
 const whatGoesOn = (name: string): string =>
-  `keys that were made with this key go on, those in kubeconfigs too: hostward keys list --made-by key:${name} names them, and hostward keys revoke --tree ends them with the key`;
+  `keys that were made with this key go on, those in kubeconfigs too: hostward keys list --made-by key:${name} names them, and hostward keys revoke ${name} --tree ends them with the key`;
 
 /** A disabled key may come back, with its new value. */
 function openingNothing(name: string, why: string): FieldError {

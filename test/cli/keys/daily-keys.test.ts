@@ -70,12 +70,29 @@ describe('--out FILE', () => {
     expect(made.err).not.toContain(file?.text.trim() as string);
     const argv = ['keys', 'rotate', 'filed', '--out', 'filed.key', '-o', 'json'];
     const rotated = await runWithFiles(bench.folder, argv, { '/home/filed.key': 'old' });
-    expect(JSON.parse(rotated.out)).toEqual({ name: 'filed', file: 'filed.key', warnings: [] });
+    expect(JSON.parse(rotated.out)).toEqual({
+      name: 'filed',
+      file: 'filed.key',
+      warnings: [expect.stringContaining('hostward keys list --made-by key:filed')],
+    });
     const again = rotated.files.get('/home/filed.key');
     expect([again?.mode, again?.text === file?.text]).toEqual([0o600, false]);
     expect((await bench.ask('GET', '/kubernetes/management/api', { key: again?.text.trim() as string })).code).toBe(
       200,
     );
+  });
+
+  it('takes no file for a new key that may hold another one', async () => {
+    const argv = ['keys', 'create', 'second', '--admin', '--out', 'first.key'];
+    const said = await runWithFiles(bench.folder, argv, { '/home/first.key': 'the value of another key' });
+    expect([said.code, said.err, said.files.get('/home/first.key')?.text]).toEqual([
+      1,
+      'hostward: --out first.key: the file is there already, and may hold another key\nname another file, or remove this one first; nothing was made\n',
+      'the value of another key',
+    ]);
+    expect((await bench.local('keys', 'get', 'second')).code).toBe(1);
+    const empty = await runWithFiles(bench.folder, argv, { '/home/first.key': '' });
+    expect([empty.code, empty.files.get('/home/first.key')?.text]).toEqual([0, expect.stringMatching(/^mpk_/)]);
   });
 
   it('makes no key when the file cannot be written', async () => {

@@ -20,7 +20,8 @@ describe('hostward keys rotate', () => {
     const { code, out, err } = await bench.local('keys', 'rotate', 'turns');
     expect([code, err]).toEqual([
       0,
-      'the access key "turns" has a new value, which is valid from now on and shown this once; the old value is refused from now on\n',
+      'Warning: keys that were made with this key go on, those in kubeconfigs too: hostward keys list --made-by key:turns names them, and hostward keys revoke turns --tree ends them with the key\n' +
+        'the access key "turns" has a new value, which is valid from now on and shown this once; the old value is refused from now on\n',
     ]);
     expect([await statusOf(out.trim()), await statusOf(old)]).toEqual([200, 401]);
   });

@@ -115,6 +115,14 @@ describe('an upgrade with a body', () => {
   });
 });
 
+it('a request with two headers Host is 400, in the API and to a cluster behind it', async () => {
+  for (const path of ['/livez', keysPath, '/kubernetes/cluster/none/api/v1/pods']) {
+    const text = `GET ${path} HTTP/1.1\r\nHost: localhost\r\nhost: elsewhere\r\nAuthorization: Bearer ${alice}\r\n\r\n`;
+    const { answers } = await exchange(server, Buffer.from(text), 1);
+    expect(answers.map(({ code }) => code)).toEqual([400]);
+  }
+});
+
 describe('many requests in one packet', () => {
   const probe = 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
@@ -142,7 +150,10 @@ describe('many requests in one packet', () => {
     for (const count of [9, 20, 600]) {
       const { answers, isClosed } = await exchange(server, Buffer.from(probe.repeat(count)), count);
       expect([answers.map(({ code }) => code), isClosed]).toEqual([Array(8).fill(200), true]);
-      expect(answers.map(({ headers }) => headers.get('connection'))).toEqual([...Array(7).fill('keep-alive'), 'close']);
+      expect(answers.map(({ headers }) => headers.get('connection'))).toEqual([
+        ...Array(7).fill('keep-alive'),
+        'close',
+      ]);
     }
   });
 

@@ -62,8 +62,11 @@ export async function saySecret(
   if (file === undefined) context.stdout.write(`${accessKey}\n`);
 }
 
-/** Before the server makes a secret that it shows once: a file that cannot be written would lose it. */
-export async function tryOut(context: Context, options: Options): Promise<void> {
+/**
+ * Before the server makes a secret that it shows once: a file that cannot be written would lose it. A new key takes no file that holds
+ * something, because that may be another key, of which there is no other copy.
+ */
+export async function tryOut(context: Context, options: Options, { isNew = false } = {}): Promise<void> {
   const path = outPath(context, options);
   if (path === undefined) return;
   const names = await requireFolderOf(context, '--out', options.text('out') ?? '');
@@ -71,6 +74,14 @@ export async function tryOut(context: Context, options: Options): Promise<void> 
     throw new CommandFault(exitCodes.input, `--out ${options.text('out')}: wanted a file, found a folder`, {
       hint: 'give a path for a new file; one that is there is replaced',
     });
+  if (isNew && names.includes(basename(path)) && (await context.files.read(path)) !== '')
+    throw new CommandFault(
+      exitCodes.input,
+      `--out ${options.text('out')}: the file is there already, and may hold another key`,
+      {
+        hint: 'name another file, or remove this one first; nothing was made',
+      },
+    );
   const trial = `${path}.trial`;
   await context.files.write(trial, '', { mode: secretMode });
   await context.files.remove(trial);
