@@ -144,6 +144,9 @@ describe('hostward doctor', () => {
     const [command, ...others] = of('HW-508')?.mend?.split('\n') ?? [];
     expect(command).toMatch(/^hostward doctor .*--manifests \S+ --rights host \| kubectl auth reconcile -f - {3}#/);
     expect(others.join()).toContain('or install with cluster=false');
+    expect(others[0]).toBe(
+      'make the namespace records first, and leave it out with management.store.createNamespace=false',
+    );
     const { code, out } = await stage.doctor([...words, '--rights', 'host'], { drop: ['--config'] });
     expect([code, out]).toEqual([0, expect.stringContaining('kind: ClusterRoleBinding')]);
   });

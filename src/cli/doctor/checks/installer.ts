@@ -37,7 +37,12 @@ async function judgeManifests(patient: Patient): Promise<Finding> {
     namespace: namespace ?? 'default',
     servedAs: ({ apiVersion, kind }) => kinds.get(`${apiVersion} ${kind}`),
   });
-  const finding = await judge(patient, rights);
+  const own = objects.filter(({ kind }) => kind === 'Namespace').map(({ metadata }) => metadata.name);
+  // A Role for rights in it would make the namespace, which Helm then refuses to make.
+  const ways = own.map(
+    (name) => `make the namespace ${name} first, and leave it out with management.store.createNamespace=false`,
+  );
+  const finding = await judge(patient, rights, ways);
   if (unknown.length === 0) return finding;
   const details = [...unknown.map((one) => `${one} is not served`), ...(finding.details ?? [])];
   const mend = ['switch off in the values what the host does not serve', ...(finding.mend?.split('\n') ?? [])].join(
@@ -82,14 +87,18 @@ async function judgeConfiguration(patient: Patient): Promise<Finding> {
   );
 }
 
-async function judge(patient: Patient, needed: readonly Permission[]): Promise<Finding> {
+async function judge(
+  patient: Patient,
+  needed: readonly Permission[],
+  before: readonly string[] = [],
+): Promise<Finding> {
   const finding = await review(patient, 'host', needed);
   // Without a list of rights it says that nobody is asked for any.
   if (finding.verdict !== 'fault' || finding.details === undefined) return finding;
   const ways = ['or let somebody install who has these rights, or may bind and escalate roles'];
   if (needed.some(({ namespace }) => namespace === undefined))
     ways.push('or install with cluster=false and let somebody else make what its notes name');
-  return { ...finding, mend: [grantBefore(patient), ...ways].join('\n') };
+  return { ...finding, mend: [grantBefore(patient), ...before, ...ways].join('\n') };
 }
 
 function grantBefore(patient: Patient): string {
