@@ -82,6 +82,29 @@ describe.skipIf(found.program === undefined)('a case in the playground, in Chrom
     },
   );
 
+  it('takes the fault of a text that was left for none of the example that was chosen after it', async () => {
+    const page = await stage.open(`token=${token}&example=map-names`);
+    await page.getByText(/^no faults/).waitFor();
+    const held: (() => void)[] = [];
+    await page.route('**/api/render', async (route) => {
+      await new Promise<void>((goOn) => held.push(goOn));
+      await route.continue();
+    });
+    await page.locator('#text-config .cm-content').focus();
+    await page.keyboard.press('Control+End');
+    await page.keyboard.insertText('\n- path: metadata.labels["team"]\n  expression: value + # mine\n');
+    await expect.poll(() => held.length).toBe(1);
+    await page.locator('#example').selectOption('two-way-prefix');
+    await page.locator('#text-config .cm-content').filter({ hasText: '# mine' }).waitFor({ state: 'detached' });
+    held[0]?.();
+    await page.getByText('What is shown below is from before the fault.').waitFor();
+    const words = page.getByText('The example means to show a fault');
+    expect(await words.count()).toBe(0);
+    await expect.poll(() => held.length).toBe(2);
+    held[1]?.();
+    await words.waitFor();
+  });
+
   it('downloads a folder that hostward test passes', async () => {
     const page = await stage.open(undefined, { acceptDownloads: true });
     await added(page, '100.64.0.1').waitFor();

@@ -30,6 +30,8 @@ export function App({ token: given, styleNonce, tokenPlace, examples }: AppProps
   const { texts, generation, example, aside, ...hand } = useTexts(examples);
   const { load } = hand;
   const [answer, setAnswer] = useState<RenderAnswer | undefined>(undefined);
+  /** What the answer is about: texts from before the last change, until the next answer comes. */
+  const [answerTexts, setAnswerTexts] = useState<PlaygroundCase | undefined>(undefined);
   /** The last answer with a result, which stays in sight while a fault is being mended. */
   const [last, setLast] = useState<RenderAnswer | undefined>(undefined);
   /** What the last answer with a result is about. */
@@ -59,6 +61,7 @@ export function App({ token: given, styleNonce, tokenPlace, examples }: AppProps
 
   const take = (next: RenderAnswer, asked: PlaygroundCase) => {
     setAnswer(next);
+    setAnswerTexts(asked);
     if (next.forward === undefined) return;
     setLast(next);
     setLastTexts(asked);
@@ -121,7 +124,7 @@ export function App({ token: given, styleNonce, tokenPlace, examples }: AppProps
   };
 
   const isMarked = (answer?.marks ?? []).some(({ severity }) => severity === 'fault');
-  const showsFault = example !== '' && !hand.isOwn && isMarked;
+  const showsFault = example !== '' && !hand.isOwn && isMarked && answerTexts === texts;
 
   return html`
     <h1>Patch playground</h1>
