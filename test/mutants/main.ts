@@ -4,10 +4,12 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { whyNoFile } from '../../bench/blackbox/output-place.ts';
 import { HouseCopy, hangsMs, neverEnds, type Verdict } from './copy.ts';
 import { drawn, faultsByRule } from './drawn.ts';
 import { type Mutant, rooms } from './mutant.ts';
-import { changedSince, metOf, readRecord, recordOf, sourcesOf, suiteIn } from './record.ts';
+import { playedOn, suiteIn } from './played-code.ts';
+import { changedSince, metOf, readRecord, recordOf } from './record.ts';
 import { SuiteFinder } from './suites.ts';
 import { survivors } from './survivors.ts';
 import { type Met, verdictOf } from './verdict.ts';
@@ -62,6 +64,8 @@ async function command(words: readonly string[]): Promise<number> {
     for (const mutant of all) print(`${mutant.name}${changed.has(mutant) ? '  (not played on these sources)' : ''}`);
     return 0;
   }
+  const why = values.report === undefined ? undefined : whyNoFile(values.report);
+  if (why !== undefined) throw new UsageFault(`--report "${values.report}"${why}`);
   const done = readReport(values.report);
   if (values.record) {
     const met = metOf(lastRecord, every, done, root);
@@ -133,7 +137,7 @@ async function meet(mutant: Mutant, { copy, finder, isNear, isDeep, isShort, pat
     seconds: (performance.now() - startMs) / 1000,
   });
   const met = await copy.with(mutant, async () => {
-    const known = mutant.noticedBy ?? lastNoticedBy.get(mutant.name);
+    const known = mutant.noticedBy ?? suiteIn(lastNoticedBy.get(mutant.name));
     if (known !== undefined && copy.has(known)) {
       const verdict = await copy.meets([known], hangsMs);
       if (verdict.kind === 'failed') return line(verdict.by);
@@ -159,7 +163,7 @@ async function meet(mutant: Mutant, { copy, finder, isNear, isDeep, isShort, pat
     }
     return line(undefined, late);
   });
-  return { ...met, played: sourcesOf(copy.folder, mutant.file, suiteIn(met.by)) };
+  return { ...met, played: playedOn(copy.folder, mutant, met.by) };
 }
 
 function lateIn(verdict: Verdict): string | undefined {

@@ -1,3 +1,4 @@
+import assert from 'node:assert';
 import { existsSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { join } from 'node:path';
@@ -8,7 +9,8 @@ import { chosen } from './chosen.ts';
 import { firstFailure } from './copy.ts';
 import { drawn, faultsByRule } from './drawn.ts';
 import { rooms } from './mutant.ts';
-import { changedSince, metOf, readRecord, recordOf, sourcesOf } from './record.ts';
+import { codeAround, playedOn, testIn } from './played-code.ts';
+import { changedSince, metOf, readRecord, recordOf } from './record.ts';
 import { faultsOf } from './rules.ts';
 import { SuiteFinder } from './suites.ts';
 import { survivors } from './survivors.ts';
@@ -175,6 +177,65 @@ describe('verdictOf()', () => {
   });
 });
 
+describe('what a fault is played on', () => {
+  const text = `
+import { a } from './a.ts'; // Why.
+const most = 4;
+export class Queue {
+  #size = 0;
+  add(one: string): boolean {
+    // It is full.
+    if (this.#size >= most) return false;
+    return true;
+  }
+  take(): number {
+    return most;
+  }
+}
+`;
+  const plant = (present: string) => present.replace('>= most', '> most');
+  const code = (changed: string) => codeAround(changed, plant);
+  it('is the code that it stands in, whatever its comments, its blanks, its types and its neighbours are', () => {
+    for (const [from, to] of [
+      ['    // It is full.\n', ''],
+      ['if (this.#size', 'if (\n      this.#size'],
+      ['one: string', 'one: unknown'],
+      ['return most;', 'return most + 1;'],
+      ['most = 4', 'most = 5'],
+    ] as const) {
+      expect(text).toContain(from);
+      expect([from, code(text.replace(from, to))]).toEqual([from, code(text)]);
+    }
+    expect(code(text.replace('return true', 'return !true'))).not.toBe(code(text));
+    const ofLimit = (changed: string) => codeAround(changed, (present) => present.replace('most = ', 'most = 9 * '));
+    expect(ofLimit(text.replace('return most;', 'return 2;'))).toBe(ofLimit(text));
+    expect(ofLimit(text.replace('most = 4', 'most = 5'))).not.toBe(ofLimit(text));
+    expect(codeAround(text, () => assert.fail())).toBe('its place is gone');
+  });
+
+  const suite = `
+describe('Queue', () => {
+  it('is full', () => { expect(1).toBe(1); });
+  it.each([[1]])('takes %d of $name', (n) => { expect(n).toBe(1); });
+  it('is full again', () => { expect(2).toBe(2); });
+});
+`;
+  it.each([
+    ['test/q.test.ts: Queue is full', 'toBe(1); });\n  it.each', 'toBe(3); });\n  it.each'],
+    ['test/q.test.ts: Queue is full again', 'toBe(2)', 'toBe(3)'],
+    ['test/q.test.ts: Queue takes 1 of a thing', 'expect(n).toBe(1)', 'expect(n).toBe(2)'],
+  ])('is the test "%s" and no other', (by, from, to) => {
+    const all = ['Queue is full', 'Queue is full again', 'Queue takes 1 of a thing'].map(
+      (one) => `test/q.test.ts: ${one}`,
+    );
+    const changed = suite.replace(from, to);
+    expect(changed).not.toBe(suite);
+    expect(all.filter((one) => testIn(changed, one) !== testIn(suite, one))).toEqual([by]);
+    // A name that is not there may be of a contract: then the suite counts.
+    expect(testIn(changed, 'test/q.test.ts: Store keeps')).not.toBe(testIn(suite, 'test/q.test.ts: Store keeps'));
+  });
+});
+
 describe('the record of what was played', () => {
   const record = readRecord(join(root, 'test/mutants/played.json'));
 
@@ -189,18 +250,14 @@ describe('the record of what was played', () => {
 
   const mutant = (name: string) => ({ name, room: 'store' as const, file: `src/${name}.ts`, plant: () => '' });
   const all = ['a', 'b', 'c', 'unplayed'].map(mutant);
-  const played = (name: string, suite?: string) => sourcesOf('/nowhere', `src/${name}.ts`, suite);
-  const met = (name: string, by?: string, sources = played(name, by && 'test/a.test.ts')) =>
+  const played = (name: string, by?: string) => playedOn('/nowhere', mutant(name), by);
+  const holds = 'test/a.test.ts: it holds';
+  const met = (name: string, by?: string, sources = played(name, by)) =>
     [name, { name, room: 'store' as const, seconds: 1, by, played: sources }] as const;
   const empty = { commit: '', planted: 0, played: 0, noticed: 0, survivors: [], noticedBy: {}, sources: {} };
 
   it('is made of the report, without faults that are not planted any more', () => {
-    const done = new Map([
-      met('a', 'test/a.test.ts: it holds'),
-      met('b', 'it ended', played('b')),
-      met('c'),
-      met('gone'),
-    ]);
+    const done = new Map([met('a', holds), met('b', 'it ended', played('b')), met('c'), met('gone')]);
     const text = recordOf(all, metOf(empty, all, done, '/nowhere'), {
       commit: 'abc',
       survivors: [{ name: 'c', reason: 'equal' }],
@@ -208,17 +265,17 @@ describe('the record of what was played', () => {
     expect(JSON.parse(text)).toEqual({
       ...{ commit: 'abc', planted: 4, played: 3, noticed: 2 },
       survivors: [{ name: 'c', reason: 'equal' }],
-      noticedBy: { a: 'test/a.test.ts' },
-      sources: { a: played('a', 'test/a.test.ts'), b: played('b'), c: played('c') },
+      noticedBy: { a: holds },
+      sources: { a: played('a', holds), b: played('b'), c: played('c') },
     });
   });
 
-  it('keeps a line as long as its file and its suite stay as they were', () => {
+  it('keeps a line as long as its code and its test stay as they were', () => {
     const before = {
       ...empty,
       survivors: [{ name: 'c', reason: 'equal' }],
-      noticedBy: { a: 'test/a.test.ts', b: 'test/a.test.ts' },
-      sources: { a: played('a', 'test/a.test.ts'), b: 'other sources', c: played('c') },
+      noticedBy: { a: holds, b: holds },
+      sources: { a: played('a', holds), b: 'other sources', c: played('c') },
     };
     expect(changedSince(before, all, '/nowhere').map(({ name }) => name)).toEqual(['b', 'unplayed']);
     expect(metOf(before, all, new Map(), '/nowhere').map(({ name, by }) => [name, by !== undefined])).toEqual([

@@ -1,8 +1,7 @@
 // What was played last, kept in the repository: how many faults were planted and noticed, which live and why, and which suite noticed each other one.
-import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Mutant } from './mutant.ts';
+import { playedOn, suiteIn } from './played-code.ts';
 import type { Met } from './verdict.ts';
 
 export interface PlayedRecord {
@@ -12,9 +11,9 @@ export interface PlayedRecord {
   played: number;
   noticed: number;
   survivors: { name: string; reason: string }[];
-  /** A suite for each fault that one noticed. */
+  /** For each fault that one noticed the suite and, behind a colon, its test. */
   noticedBy: Record<string, string>;
-  /** What each fault was played on. A line whose sources have changed since says nothing of the present ones. */
+  /** What each fault was played on: `playedOn()`. A line whose code or test has changed since says nothing of the present ones. */
   sources: Record<string, string>;
 }
 
@@ -27,21 +26,12 @@ export function readRecord(path: string): PlayedRecord {
   return existsSync(path) ? { ...nothing, ...(JSON.parse(readFileSync(path, 'utf8')) as PlayedRecord) } : nothing;
 }
 
-/** What a fault is played on: its file without the fault, and the suite that notices it. */
-export function sourcesOf(root: string, file: string, suite: string | undefined): string {
-  const hash = createHash('sha256');
-  for (const path of [file, ...(suite === undefined ? [] : [suite])])
-    hash.update(`${path}\n`).update(existsSync(join(root, path)) ? readFileSync(join(root, path)) : 'gone');
-  return hash.digest('hex').slice(0, 16);
-}
-
 /** The faults that were never played, or on other sources than these. */
 export function changedSince(record: PlayedRecord, all: readonly Mutant[], root: string): Mutant[] {
-  return all.filter(({ name, file }) => record.sources[name] !== sourcesOf(root, file, record.noticedBy[name]));
-}
-
-export function suiteIn(by: string | undefined): string | undefined {
-  return /^(test\/[^:]+\.test\.ts): /.exec(by ?? '')?.[1];
+  return all.filter((mutant) => {
+    const { [mutant.name]: by } = record.noticedBy;
+    return record.sources[mutant.name] !== playedOn(root, mutant, by);
+  });
 }
 
 /** What a report and an earlier record say of the present sources together. */
@@ -53,13 +43,12 @@ export function metOf(
 ): Met[] {
   const changed = new Set(changedSince(record, all, root));
   return all.flatMap((mutant): Met[] => {
-    const { name, room, file } = mutant;
+    const { name, room } = mutant;
     const line = done.get(name);
-    if (line?.played !== undefined && line.played === sourcesOf(root, file, suiteIn(line.by))) return [line];
-    const suite = record.noticedBy[name];
-    const isKnown = suite !== undefined || record.survivors.some((one) => one.name === name);
+    if (line?.played !== undefined && line.played === playedOn(root, mutant, line.by)) return [line];
+    const by = record.noticedBy[name];
+    const isKnown = by !== undefined || record.survivors.some((one) => one.name === name);
     if (changed.has(mutant) || !isKnown) return [];
-    const by = suite === undefined ? undefined : `${suite}: noticed it before`;
     return [{ name, room, by, played: record.sources[name] as string, seconds: 0 }];
   });
 }
@@ -81,7 +70,7 @@ export function recordOf(
       .filter(({ by }) => by === undefined)
       .map(({ name }) => ({ name, reason: reasons.get(name) ?? 'nobody has looked at it' })),
     noticedBy: Object.fromEntries(
-      noticed.flatMap(({ name, by }) => [[name, suiteIn(by)]].filter(([, suite]) => suite)),
+      noticed.flatMap(({ name, by }) => (suiteIn(by) === undefined ? [] : [[name, by as string]])),
     ),
     sources: Object.fromEntries(met.flatMap(({ name, played }) => (played === undefined ? [] : [[name, played]]))),
   };

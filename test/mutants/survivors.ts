@@ -15,4 +15,9 @@ export const survivors: readonly { name: string; reason: string }[] = [
     name: 'src/store/sqlite/sqlite-worker.ts: a thousand times the limit in "const largestCheckedLogBytes = 512 * 1024 * 1024;" at 31',
     reason: 'a test would need a log of half a gibibyte, a size that no log reaches',
   },
+  {
+    name: 'src/store/kubernetes/kubernetes-store.ts: no early return in "if (replica === this.#options.replica) return;" at 4',
+    reason:
+      'a replica has heard itself before it opens, and its own word that the host was set back says what it knows: without the line it would at most beat once more after somebody has deleted its record by hand',
+  },
 ];
