@@ -5,7 +5,7 @@ import type { KubeObject } from '../../../src/object/meta/object.ts';
 import type { ListResult, ReadResult } from '../../../src/store/store.ts';
 import { gadgetKind, gadgets, openGadgets, specOf } from '../shop/gadgets.ts';
 import { endsWithTest } from '../shop/shop-of-test.ts';
-import { type HttpReply, Lines, type Shop } from '../shop/widgets.ts';
+import { collection, type HttpReply, Lines, openShop, type Shop, widget, widgetKind } from '../shop/widgets.ts';
 
 /** Users see only the gadgets that they own; the user `owner` runs the shop and sees every gadget. */
 async function start(since: { revision: number } = { revision: 0 }, looks: string[] = []): Promise<Shop> {
@@ -226,6 +226,37 @@ describe('a list of one owner among many', () => {
       names = namesIn(await shop.call('GET', `${gadgets}${query}`, undefined, as(name)));
     });
     expect([names.length, reads]).toEqual([found, found]);
+  });
+
+  it('is complete in pages, of which the last says that none follows', async () => {
+    const shop = await start();
+    await fill(shop);
+    const pages: string[][] = [];
+    for (let next: string | undefined = ''; next !== undefined; ) {
+      const query = `?limit=5${next === '' ? '' : `&continue=${encodeURIComponent(next)}`}`;
+      const page = await shop.call('GET', `${gadgets}${query}`, undefined, as('ann'));
+      pages.push(namesIn(page));
+      next = (page.json['metadata'] as { continue?: string }).continue;
+      expect(pages.length).toBeLessThanOrEqual(2);
+    }
+    const names = Array.from({ length: 10 }, (_, nth) => `g${String(nth * 200).padStart(4, '0')}`);
+    expect(pages).toEqual([names.slice(0, 5), names.slice(5)]);
+  });
+
+  it('of a namespace has no object of another one', async () => {
+    const sizeOf = (object: KubeObject) => [String(specOf(object)['size'])];
+    const shop = endsWithTest(await openShop({ kinds: [{ ...widgetKind, indexes: { 'spec.size': sizeOf } }] }));
+    const other = collection.replace('/main/', '/other/');
+    for (const path of [collection, other])
+      for (const size of ['big', 'small']) await shop.call('POST', path, widget(size, { spec: { size } }));
+    const found = async (path: string) => {
+      const { json } = await shop.call('GET', `${path}?fieldSelector=spec.size%3Dbig`);
+      const items = json['items'] as { metadata: { namespace: string; name: string } }[];
+      return items.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+    };
+    expect(await found(collection)).toEqual(['main/big']);
+    expect(await found(other)).toEqual(['other/big']);
+    expect(await found('/apis/shop.example/v1/widgets')).toEqual(['main/big', 'other/big']);
   });
 
   it('finds the newest writes, and at an older revision the objects that have left since', async () => {

@@ -16,6 +16,21 @@ interface Refused {
   column?: number;
 }
 
+describe('the code of a loop', () => {
+  it.each([
+    'while (n < 3) n++',
+    'do n++; while (n < 3)',
+    'do { n++; } while (n < 3)',
+    'for (;;) n++',
+    'for (let i = 0; i < 3; i++) n++',
+    'for (const one of value) n++',
+    'for (const one in value) n++',
+  ])('%s calls a function in each turn, so that the time limit is looked at', (loop) => {
+    const { code } = compiled(`(() => { let n = 0; ${loop}; return n; })()`);
+    expect(code).toMatch(/(?:\)|do)\{\$\$turn\(\);/);
+  });
+});
+
 describe('sourceIndexAt()', () => {
   const sources = fixture<{ expression: string }[]>('evaluations.json').map(({ expression }) => expression);
 

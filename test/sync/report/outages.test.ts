@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../../src/cluster/answer.ts';
 import { statusOf } from '../../../src/daemon/report.ts';
+import { syncStatus } from '../../../src/sync/report/status.ts';
 import { putPair } from '../fake-sync.ts';
 import { setUp, stage, world } from './report-stage.ts';
 
@@ -12,11 +13,17 @@ const forbidden: Answer = { kind: 'forbidden', message: 'no verb', namespaceTerm
 
 describe('an outage of the host', () => {
   it.each([
-    ['fails', failed, 'etcd is gone', '; 1 object waits, the oldest change is 20 s old'],
-    ['forbids every write', forbidden, 'no verb', '; 1 of 1 object cannot reach the host (1 Forbidden)'],
+    ['fails', failed, 'retry', 'etcd is gone', '; 1 object waits, the oldest change is 20 s old'],
+    [
+      'forbids every write',
+      forbidden,
+      'refused/Forbidden',
+      'no verb',
+      '; 1 of 1 object cannot reach the host (1 Forbidden)',
+    ],
   ])(
     'that %s is logged once, and readiness ends after 30 s and returns afterwards',
-    async (_, answer, message, waits) => {
+    async (_, answer, state, message, waits) => {
       const on = await stage();
       expect(on.verdict()).toMatchObject({ state: 'inStep', isWell: true });
       on.host.answer = answer;
@@ -25,6 +32,8 @@ describe('an outage of the host', () => {
       expect(on.verdict().sentence).toBe(
         `cannot write to the host cluster since 2026-01-01T00:00:00Z: ${message}${waits}`,
       );
+      // Each object counts once, also in a state that has no reasons.
+      expect(syncStatus(world.sync).troubleByState).toEqual({ [state]: 1 });
       expect(on.readiness().isReady).toBe(true);
       await on.pass(15_000);
       expect(on.readiness().isReady).toBe(false);

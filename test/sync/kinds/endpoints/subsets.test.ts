@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { EndpointSubset } from '../../../../src/sync/kinds/endpoints/items.ts';
 import {
   addressesOf,
+  isSameEndpoints,
   normalizeSubsets,
   storedSubsets,
   translateSubsets,
@@ -32,6 +33,22 @@ describe('normalizeSubsets()', () => {
 
   it('returns normal subsets as they are', () => {
     expect(normalizeSubsets(stored)).toBe(stored);
+  });
+});
+
+describe('isSameEndpoints()', () => {
+  const other = { ip: '10.0.0.2' };
+  it.each([
+    ['another grouping', [{ addresses: [one, other], ports: [tcp] }], true],
+    ['an address that is no longer ready', [{ addresses: [one], notReadyAddresses: [other], ports: [tcp] }], false],
+    ['an address less', [{ addresses: [one], ports: [tcp] }], false],
+    ['another port', [{ addresses: [one, other], ports: [{ ...tcp, port: 81 }] }], false],
+  ])('of %s: %j is %s', (_, subsets, isSame) => {
+    const known: EndpointSubset[] = [
+      { addresses: [other], ports: [tcp] },
+      { addresses: [one], ports: [tcp] },
+    ];
+    expect(isSameEndpoints(known, subsets)).toBe(isSame);
   });
 });
 
