@@ -155,20 +155,32 @@ describe('a chain in a file', () => {
     for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
   });
 
-  function chain() {
+  function chain({ maxBytes = 1 } = {}) {
     const folder = mkdtempSync(join(tmpdir(), 'hostward-chain-'));
     folders.push(folder);
     const handles = { opened: 0, closed: 0 };
+    const disk = { breaks: 'nothing' as 'nothing' | 'writes' | 'all' };
     const made = new ChainFile({
-      ...{ folder, name: 'audit', digest, maxBytes: 1 },
+      ...{ folder, name: 'audit', digest, maxBytes },
       open: async (path) => {
         const handle = await open(path, 'a+');
-        const { close } = handle;
+        const { close, appendFile, truncate } = handle;
         handles.opened++;
-        return Object.assign(handle, { close: () => close.call(handle).finally(() => void handles.closed++) });
+        return Object.assign(handle, {
+          close: () => close.call(handle).finally(() => void handles.closed++),
+          appendFile: async (bytes: Buffer) => {
+            if (disk.breaks === 'nothing') return appendFile.call(handle, bytes);
+            await appendFile.call(handle, bytes.subarray(0, bytes.length / 2));
+            throw new Error('ENOSPC');
+          },
+          truncate: async (length: number) => {
+            if (disk.breaks === 'all') throw new Error('EIO');
+            return truncate.call(handle, length);
+          },
+        });
       },
     });
-    return { folder, handles, chain: made };
+    return { folder, handles, disk, chain: made };
   }
 
   it('takes no line after the stop, and leaves the file to the next process', async () => {
@@ -195,5 +207,21 @@ describe('a chain in a file', () => {
     const texts = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));
     expect(texts.map((text) => text.split('\n').length)).toEqual([2, 2]);
     expect(handles).toEqual({ opened: 2, closed: 2 });
+  });
+
+  it('takes half a line back before the next one, also when the disk let nothing be taken back at first', async () => {
+    const { folder, disk, chain: file } = chain({ maxBytes: 100_000 });
+    await file.start();
+    await file.append({ id: 'a' });
+    for (const takesBack of [true, false]) {
+      disk.breaks = takesBack ? 'writes' : 'all';
+      await expect(file.append({ id: 'lost' })).rejects.toThrow('ENOSPC');
+      disk.breaks = 'nothing';
+      await file.append({ id: 'b' });
+    }
+    await file.stop();
+    const text = readFileSync(join(folder, 'audit.log'), 'utf8');
+    expect(verifyChain(text, { digest })).toMatchObject({ kind: 'whole', lines: 3, torn: false });
+    expect(text).not.toContain('lost');
   });
 });
