@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../../src/cluster/answer.ts';
-import { WriteOutage } from '../../../src/daemon/clusters/outages.ts';
+import { Outages, WriteOutage } from '../../../src/daemon/clusters/outages.ts';
+import { silentLog } from '../../../src/log.ts';
+import { createMetrics } from '../../../src/metrics.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 
 const good: Answer = { kind: 'ok', status: 200, object: { metadata: {} } } as Answer;
@@ -30,5 +32,27 @@ describe('WriteOutage', () => {
     expect(outage.current?.sinceMs).toBe(goodMs);
     outage.note(good, 5);
     expect(outage.current).toBeUndefined();
+  });
+});
+
+describe('a write that is refused', () => {
+  const unanswered: Answer = { kind: 'failed', status: undefined, retryAfterMs: undefined, message: 'no connection' };
+  const failing: Answer = { ...unanswered, status: 500, message: 'the webhook of the tenant failed' };
+  const expired: Answer = { kind: 'unauthorized', message: 'the token has expired' } as Answer;
+  const forbidden: Answer = { kind: 'forbidden', message: 'no verb', namespaceTerminating: false };
+  it.each([
+    ['virtual', unanswered, true],
+    ['virtual', expired, true],
+    ['virtual', failing, false],
+    ['virtual', forbidden, false],
+    ['host', unanswered, true],
+    ['host', expired, true],
+    ['host', failing, true],
+    ['host', forbidden, true],
+  ] as const)('on the %s side with %j is an outage: %s', (side, answer, isOutage) => {
+    const options = { clock: new VirtualClock(), log: silentLog, metrics: createMetrics() };
+    const { writes } = new Outages(options, { windows: () => [], isInDoubt: () => false, over: () => undefined });
+    writes[side].note(answer, 5);
+    expect(writes[side].current !== undefined).toBe(isOutage);
   });
 });
