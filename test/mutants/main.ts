@@ -85,7 +85,9 @@ async function command(words: readonly string[]): Promise<number> {
         lost.push(mutant.name);
         continue;
       }
-      const before = done.get(mutant.name);
+      // A line of other sources says nothing of these.
+      const told = done.get(mutant.name);
+      const before = told?.played === playedOn(copy.folder, mutant, told?.by) ? told : undefined;
       const isAskedAgain = values.living && before?.by === undefined && !excused.has(mutant.name);
       const known = isAskedAgain ? undefined : before;
       if (known === undefined && performance.now() - startMs > minutes * 60_000) {
