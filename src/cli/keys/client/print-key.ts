@@ -72,8 +72,11 @@ export async function tryOut(context: Context, options: Options, { isNew = false
   const names = await requireFolderOf(context, '--out', options.text('out') ?? '');
   if (names.includes(`${basename(path)}/`))
     throw new CommandFault(exitCodes.input, `--out ${options.text('out')}: wanted a file, found a folder`, {
-      hint: 'give a path for a new file; one that is there is replaced',
+      hint: 'give a path for a file',
     });
+  const trial = `${path}.trial`;
+  await context.files.write(trial, '', { mode: secretMode });
+  await context.files.remove(trial);
   if (isNew && names.includes(basename(path)) && (await context.files.read(path)) !== '')
     throw new CommandFault(
       exitCodes.input,
@@ -82,9 +85,6 @@ export async function tryOut(context: Context, options: Options, { isNew = false
         hint: 'name another file, or remove this one first; nothing was made',
       },
     );
-  const trial = `${path}.trial`;
-  await context.files.write(trial, '', { mode: secretMode });
-  await context.files.remove(trial);
 }
 
 /** Returns the file as the user has named it; undefined without --out. */
