@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds kube-apiserver, etcd, kube-controller-manager and kubectl of one version, and the kubelet stand-in in kubelet/, from Go
+# Builds kube-apiserver, etcd with its etcdutl, kube-controller-manager and kubectl of one version, and the kubelet stand-in in kubelet/, from Go
 # modules into a cache folder outside the repository, and prints that folder. A second call finds them and prints it at once.
 # Wants: Go 1.26, the Go module proxy, about 5 GB of disk for Go's own caches.
 set -euo pipefail
@@ -8,7 +8,7 @@ version=$(awk '$1 == "require" && $2 == "k8s.io/kubernetes" { print $3 }' "$here
 out=${HOSTWARD_KUBE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hostward/kube}/$version
 bash "$here/build-client.sh" "$out"
 bash "$here/build-consumer.sh" "$out"
-programs=(etcd kubectl kube-apiserver kube-controller-manager kubelet-stand-in)
+programs=(etcd etcdutl kubectl kube-apiserver kube-controller-manager kubelet-stand-in)
 
 missing=()
 for program in "${programs[@]}"; do
@@ -55,6 +55,7 @@ for program in "${missing[@]}"; do
   case $program in
     kubelet-stand-in) package=. module=$here/kubelet ;;
     etcd) package=go.etcd.io/etcd/server/v3 ;;
+    etcdutl) package=go.etcd.io/etcd/etcdutl/v3 ;;
   esac
   echo "building $program $version" >&2
   # Built beside its place and moved: a cut build never leaves half a program behind.

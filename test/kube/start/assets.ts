@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 export interface KubeAssets {
   folder: string;
   etcd: string;
+  etcdutl: string;
   apiserver: string;
   controllerManager: string;
   kubectl: string;
@@ -15,7 +16,7 @@ export interface KubeAssets {
 
 export type AssetSearch = { found: KubeAssets } | { found: undefined; reason: string };
 
-const programs = ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'];
+const programs = ['etcd', 'etcdutl', 'kube-apiserver', 'kube-controller-manager', 'kubectl'];
 const howToGet = 'run "bash test/kube/build.sh" and set KUBEBUILDER_ASSETS to the folder it prints';
 
 export function kubeAssets(env: NodeJS.ProcessEnv = process.env): AssetSearch {
@@ -26,13 +27,14 @@ export function kubeAssets(env: NodeJS.ProcessEnv = process.env): AssetSearch {
   const missing = programs.filter((program) => !isExecutable(join(folder, program)));
   if (missing.length > 0)
     return { found: undefined, reason: `${missing.join(', ')} not found in "${folder}": ${howToGet}` };
-  const [etcd, apiserver, controllerManager, kubectl] = programs.map((program) => join(folder, program)) as [
+  const [etcd, etcdutl, apiserver, controllerManager, kubectl] = programs.map((program) => join(folder, program)) as [
+    string,
     string,
     string,
     string,
     string,
   ];
-  return { found: { folder, etcd, apiserver, controllerManager, kubectl } };
+  return { found: { folder, etcd, etcdutl, apiserver, controllerManager, kubectl } };
 }
 
 /** The folder that build.sh fills; build.sh computes it by the same rule. */

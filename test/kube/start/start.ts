@@ -2,7 +2,7 @@
 // of them listen on free loopback ports and end with the test.
 import { spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
-import { accessSync, constants, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pause, systemClock } from '../../../src/clock.ts';
@@ -11,7 +11,7 @@ import { freePorts } from '../../free-ports.ts';
 import { type GuardedProcess, guarded } from '../proxy/guarded.ts';
 import { type KubeAssets, kubeAssets } from './assets.ts';
 import { type ClusterCa, createCa } from './certificates.ts';
-import { compactEtcd, etcdFlags } from './etcd.ts';
+import { compactEtcd, etcdFlags, restoreEtcd, snapshotEtcd } from './etcd.ts';
 
 export interface KubeUser {
   token: string;
@@ -62,10 +62,10 @@ export interface KubeCluster {
   compact(): Promise<void>;
   /** Restarts kube-apiserver with the same port and data. */
   restartApiserver(): Promise<void>;
-  /** A copy of all data of etcd, which stands still meanwhile. */
-  copyEtcd(): Promise<string>;
-  /** Sets the cluster back to a copy: the same revisions again, as after `etcdctl snapshot restore`. */
-  setBack(copy: string): Promise<void>;
+  /** A file as `etcdctl snapshot save` makes it. */
+  snapshotEtcd(): Promise<string>;
+  /** `etcdutl snapshot restore`. `raisedBy`: without it the same revisions are given out again. */
+  setBack(file: string, raisedBy?: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -189,19 +189,16 @@ async function assemble(assets: KubeAssets, options: KubeOptions, surroundings: 
       await restartApiserver();
     },
     restartApiserver,
-    async copyEtcd() {
-      const copy = join(folder, `etcd-copy-${++copies}`);
-      await end(etcd);
-      cpSync(data, copy, { recursive: true });
-      etcd = startEtcd();
-      await ready({ url, caPem, apiserver });
-      return copy;
+    async snapshotEtcd() {
+      const file = join(folder, `snapshot-${++copies}.db`);
+      await snapshotEtcd(etcdUrl, file);
+      return file;
     },
-    async setBack(copy) {
+    async setBack(file, raisedBy = 0) {
       await end(apiserver);
       await end(etcd);
       rmSync(data, { recursive: true });
-      cpSync(copy, data, { recursive: true });
+      await restoreEtcd(assets.etcdutl, { file, data, peerPort, raisedBy });
       etcd = startEtcd();
       apiserver = await startApiserver();
     },
