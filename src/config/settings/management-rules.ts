@@ -172,7 +172,11 @@ function listenerProblems({ listen, ingressListen, projects }: ManagementValues)
         const wanted = 'an address to serve it at';
         problems.push({ code: 'CONFIG_MANAGEMENT', path: [...path, 'servedBy'], found: 'hostward', wanted, fix });
       }
-      const host = new URL(ingress.server).hostname;
+      const { hostname: host, pathname } = new URL(ingress.server);
+      if (pathname !== '/') {
+        const wanted = 'an address without a path, because every path there belongs to the API of the virtual cluster';
+        problems.push({ code: 'CONFIG_MANAGEMENT', path: [...path, 'server'], found: `the path ${pathname}`, wanted });
+      }
       if (isIP(host.replace(/^\[|\]$/g, '')) !== 0) {
         const wanted = 'a host name, because the TLS server name selects the virtual cluster';
         problems.push({ code: 'CONFIG_MANAGEMENT', path: [...path, 'server'], found: `the address ${host}`, wanted });

@@ -1,6 +1,6 @@
 // Rules for single texts in a configuration: names, networks, listen addresses, label and annotation patterns. Each rule
 // returns the wanted form and a fix, or undefined for a valid text.
-import { isIPv6 } from 'node:net';
+import { isIP, isIPv6 } from 'node:net';
 import { isMapped, parseAddress, parseCidr, v4Address } from '../../object/text/ip.ts';
 
 export interface TextProblem {
@@ -14,6 +14,7 @@ export type TextRule =
   | 'network'
   | 'listen'
   | 'host'
+  | 'hostOrAddress'
   | 'pattern'
   | 'file'
   | 'folder'
@@ -34,9 +35,17 @@ export function checkText(text: string, rule: TextRule): TextProblem | undefined
         ? { wanted: 'HOST:PORT with a port from 0 to 65535', fix: 'for example 127.0.0.1:9440 or [::1]:9440' }
         : undefined;
     case 'host':
-      return text.length <= 253 && text.split('.').every((label) => isDnsLabel(label.toLowerCase()))
+      return isDnsName(text.toLowerCase())
         ? undefined
         : { wanted: 'a DNS name without a port', fix: 'for example hostward.monitoring.svc' };
+    case 'hostOrAddress':
+      // A URL gives its host in small letters, and is compared with the text.
+      return isDnsName(text) || isIP(text) !== 0
+        ? undefined
+        : {
+            wanted: 'a DNS name in small letters or an IP address, without scheme and port',
+            fix: 'for example v1.example.com',
+          };
     case 'pattern':
       return /^[A-Za-z0-9*]([A-Za-z0-9._/*-]*[A-Za-z0-9*])?$/.test(text)
         ? undefined
@@ -67,6 +76,10 @@ export const dnsLabelWords = 'a DNS label: 1 to 63 of a-z, 0-9 and -, with a let
 
 export function isDnsLabel(text: string): boolean {
   return text.length <= 63 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(text);
+}
+
+function isDnsName(text: string): boolean {
+  return text.length <= 253 && text.split('.').every(isDnsLabel);
 }
 
 /** Kubernetes, kubeadm and Hostward reserve names with these beginnings. */

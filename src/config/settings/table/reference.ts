@@ -108,6 +108,7 @@ const ruleWords = {
   network: 'network',
   listen: 'HOST:PORT',
   host: 'DNS name',
+  hostOrAddress: 'host',
   pattern: 'key pattern',
   file: 'file',
   folder: 'folder',

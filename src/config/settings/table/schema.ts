@@ -48,6 +48,7 @@ const rulePatterns: Record<TextRule, string | undefined> = {
   network,
   listen: '^(\\[[0-9a-fA-F:.]+\\]|[^:\\[\\]\\s]+):[0-9]{1,5}$',
   host: '^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$',
+  hostOrAddress: '^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*)$',
   pattern: '^[A-Za-z0-9*]([A-Za-z0-9._/*-]*[A-Za-z0-9*])?$',
   file: '\\S',
   folder: '\\S',

@@ -21,6 +21,8 @@ export interface RevocationWatchOptions {
 
 /** Several tries fit into the shortest silence that can be configured. */
 const backOff = { firstMs: 200, mostMs: 2_000 };
+/** A bookmark comes every five seconds, half of the shortest silence that can be configured, and must not race with the end of the patience. */
+const patience = 3 / 4;
 /** An entry has two hundred bytes. */
 const maxLineLength = 64 * 1024;
 /** Characters of a fault that the log shows. */
@@ -88,13 +90,13 @@ export class RevocationWatch {
     this.#isWhole = false;
     if (this.#ended.signal.aborted) return void response.destroy();
     // A silent connection may be dead, and a new one may work.
-    let silence = clock.after(silenceMs / 2, () => response.destroy());
+    let silence = clock.after(silenceMs * patience, () => response.destroy());
     try {
       let rest = '';
       response.setEncoding('utf8');
       for await (const part of response as AsyncIterable<string>) {
         silence.cancel();
-        silence = clock.after(silenceMs / 2, () => response.destroy());
+        silence = clock.after(silenceMs * patience, () => response.destroy());
         const lines = (rest + part).split('\n');
         rest = lines.pop() ?? '';
         for (const line of lines) this.#heard(line);

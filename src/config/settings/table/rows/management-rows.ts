@@ -260,10 +260,10 @@ const limitRows: Setting[] = [
   },
   {
     path: `${block}.kubeconfigs.allowedServers`,
-    shape: { kind: 'texts', rule: 'any' },
+    shape: { kind: 'texts', rule: 'hostOrAddress' },
     default: [],
     ...live,
-    about: 'Host names that `spec.server` of a kubeconfig may have. Empty is all.',
+    about: 'Host names or IP addresses that `spec.server` of a kubeconfig may have. Empty is all.',
   },
   {
     path: `${block}.audit.reads`,

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
 import { silentLog } from '../../../../../src/log.ts';
 import type { RevocationEntry } from '../../../../../src/management/credentials/claims/revocations.ts';
+import { heartbeatMs } from '../../../../../src/management/credentials/tokens/revocation-kind.ts';
 import { KnownKeys, refetchMs } from '../../../../../src/management/proxy/direct/known-keys.ts';
 import { RevocationWatch } from '../../../../../src/management/proxy/direct/revocation-watch.ts';
 import { freePort } from '../../../../free-ports.ts';
@@ -77,7 +78,7 @@ describe('the key set of a platform that does not answer', () => {
 });
 
 describe('the feed', () => {
-  async function feedOf(answer: (write: (line: object | string) => void, end: () => void) => void) {
+  async function feedOf(answer: (write: (line: object | string) => void, end: () => void) => void, silenceMs = 30_000) {
     const clock = new VirtualClock('2026-01-01T00:00:00Z');
     const taken: RevocationEntry[] = [];
     const server: Server = createServer((_request, response) => {
@@ -100,7 +101,7 @@ describe('the feed', () => {
         });
       },
       taken: (entry) => void taken.push(entry),
-      silenceMs: 30_000,
+      silenceMs,
       clock,
       log: silentLog,
     });
@@ -121,6 +122,22 @@ describe('the feed', () => {
     await until(() => watch.trouble === undefined, 'the bookmark');
     await clock.advance(14_000);
     expect(watch.trouble).toBeUndefined();
+  });
+
+  it('with bookmarks a little late goes on, also with the shortest silence that can be configured', async () => {
+    let send: (line: object) => void = () => undefined;
+    const { watch, clock, opened } = await feedOf((write) => {
+      send = write;
+      write(mark);
+    }, 10_000);
+    await until(() => watch.trouble === undefined, 'the bookmark');
+    for (let round = 0; round < 5; round++) {
+      await clock.advance(heartbeatMs + 500);
+      const before = watch.ageSeconds;
+      send(mark);
+      await until(() => watch.ageSeconds < before, 'the next bookmark');
+    }
+    expect([opened(), watch.trouble]).toEqual([1, undefined]);
   });
 
   it('without bookmarks is no sign of life', async () => {
