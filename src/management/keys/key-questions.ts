@@ -98,9 +98,17 @@ async function backedUp(parts: QuestionParts, request: IncomingMessage): Promise
     if (taken.kind === 'done') return taken.manifest;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new StatusFault(serviceUnavailable(`the backup cannot be written: ${why}`));
+    const sentence = `the backup cannot be written: ${why}`;
+    if (refusesFolder(error)) throw badRequest(`${sentence}; name a folder that the user of the server may write`);
+    throw new StatusFault(serviceUnavailable(sentence));
   }
   throw badRequest(`there is something in ${folder} already; name a new folder`);
+}
+
+/** To try again does not help then, as it may with a full disk. */
+function refusesFolder(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : '';
+  return ['EACCES', 'ENAMETOOLONG', 'ENOENT', 'ENOTDIR', 'EPERM', 'EROFS'].includes(String(code));
 }
 
 /** Judged as a request of this moment. Without an address, the answer lists the networks instead of judging them. */
