@@ -53,7 +53,7 @@ export function openTestWindow(
 export async function until(condition: () => boolean, what = 'the condition'): Promise<void> {
   const startMs = performance.now();
   while (!condition()) {
-    if (performance.now() - startMs > 5_000) throw new Error(`waited 5 s for ${what}`);
+    if (performance.now() - startMs > 20_000) throw new Error(`waited 20 s for ${what}`);
     await settle(1);
   }
 }

@@ -41,7 +41,11 @@ describe('measureEventLoopDelay()', () => {
     await turns(30);
     const stalled = await longest(metrics);
     expect(stalled).toBeGreaterThan(0.14);
-    await turns(30);
-    expect(await longest(metrics)).toBeLessThan(stalled);
+    // On a busy machine one measurement more may have a stall of its own.
+    const next = async (): Promise<number> => {
+      await turns(30);
+      return longest(metrics);
+    };
+    await expect.poll(next, { timeout: 20_000 }).toBeLessThan(stalled);
   });
 });

@@ -58,9 +58,9 @@ const openSockets = (server: Server) =>
   );
 
 async function until(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const endMs = performance.now() + 5_000;
+  const endMs = performance.now() + 20_000;
   while (!(await isSo())) {
-    if (performance.now() > endMs) throw new Error(`waited five seconds for ${what}`);
+    if (performance.now() > endMs) throw new Error(`waited twenty seconds for ${what}`);
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

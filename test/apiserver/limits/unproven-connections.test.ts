@@ -44,9 +44,9 @@ function enter(port: number, localAddress = '127.0.0.1'): Promise<Client> {
 }
 
 async function until(isSo: () => boolean): Promise<void> {
-  const endMs = performance.now() + 5_000;
+  const endMs = performance.now() + 20_000;
   while (!isSo()) {
-    if (performance.now() > endMs) throw new Error('waited five seconds');
+    if (performance.now() > endMs) throw new Error('waited twenty seconds');
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -65,7 +65,7 @@ export function stage(
 export const argv = ['run', '-c', 'v.yaml', '--vcluster-name', 'vc', '--host-namespace', 'n'];
 
 export async function until(isTrue: () => boolean): Promise<void> {
-  const endMs = performance.now() + 5_000;
+  const endMs = performance.now() + 20_000;
   while (!isTrue() && performance.now() < endMs) await settle(1);
   expect(isTrue()).toBe(true);
 }

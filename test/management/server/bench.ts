@@ -138,8 +138,8 @@ export function movedClock(): MovedClock {
 /** Short beside what is waited for, and long enough to leave the processor to it. */
 const lookAgainMs = 10;
 
-/** Until the condition holds; a watch or a timer of the server may take a moment. */
-export async function until(isSo: () => boolean | Promise<boolean>, what: string, withinMs = 5_000): Promise<void> {
+/** Until the condition holds. The patience is no promise of the server: it is long, because a busy machine may run nothing for seconds. */
+export async function until(isSo: () => boolean | Promise<boolean>, what: string, withinMs = 20_000): Promise<void> {
   const endMs = performance.now() + withinMs;
   while (!(await isSo())) {
     if (performance.now() > endMs) throw new Error(`waited ${withinMs / 1000} seconds for ${what}`);
