@@ -189,21 +189,29 @@ function nextVariant(): number {
 }
 
 function given(): { objects: number; blocks: number; isPlanted: boolean } {
-  const { values } = parseArgs({
-    options: {
-      objects: { type: 'string', default: '300' },
-      blocks: { type: 'string', default: '6' },
-      planted: { type: 'boolean', default: false },
-    },
-  });
+  const values = words();
   const [objects, blocks] = [Number(values.objects), Number(values.blocks)];
-  const wrong =
-    objects >= leastObjects && objects <= 10_000
-      ? blocks >= 5 && blocks <= 50
-        ? undefined
-        : `--blocks is a number from 5 to 50, found "${values.blocks}"`
-      : `--objects is a number from ${leastObjects} to 10000, found "${values.objects}"`;
-  if (wrong === undefined) return { objects, blocks, isPlanted: values.planted };
-  process.stderr.write(`${wrong}\n`);
+  if (!(objects >= leastObjects && objects <= 10_000))
+    refuse(`--objects is a number from ${leastObjects} to 10000, found "${values.objects}"`);
+  if (!(blocks >= 5 && blocks <= 50)) refuse(`--blocks is a number from 5 to 50, found "${values.blocks}"`);
+  return { objects, blocks, isPlanted: values.planted };
+}
+
+function words() {
+  try {
+    return parseArgs({
+      options: {
+        objects: { type: 'string', default: '300' },
+        blocks: { type: 'string', default: '6' },
+        planted: { type: 'boolean', default: false },
+      },
+    }).values;
+  } catch (error) {
+    return refuse((error as Error).message);
+  }
+}
+
+function refuse(why: string): never {
+  process.stderr.write(`bench:quick: ${why}\nnpm run bench:quick [-- --objects N --blocks N] [--planted]\n`);
   process.exit(2);
 }

@@ -46,6 +46,10 @@ const mostWide = 12;
 class UsageFault extends Error {}
 
 async function command(words: readonly string[]): Promise<number> {
+  if (words.includes('--help')) {
+    process.stdout.write(usage);
+    return 0;
+  }
   const { values } = parse(words);
   const seed = whole('seed', values.seed);
   const each = whole('each', values.each);

@@ -273,11 +273,11 @@ function bodyOf({ text }: RawAnswer): never {
   }
 }
 
+const usage = 'npm run fuzz:rights -- --seeds N [--from SEED] | --replay SEED\n';
+
 async function command(words: readonly string[]): Promise<number> {
-  const { values } = parseArgs({
-    args: [...words],
-    options: { seeds: { type: 'string' }, from: { type: 'string', default: '0' }, replay: { type: 'string' } },
-  });
+  const values = optionsIn(words);
+  if (values === undefined) return 2;
   const whole = (text: string | undefined): number =>
     text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
   if (values.replay !== undefined && !Number.isNaN(whole(values.replay))) {
@@ -289,7 +289,7 @@ async function command(words: readonly string[]): Promise<number> {
   }
   const [seeds, from] = [whole(values.seeds), whole(values.from)];
   if (Number.isNaN(seeds) || Number.isNaN(from)) {
-    process.stderr.write('npm run fuzz:rights -- --seeds N [--from SEED] | --replay SEED\n');
+    process.stderr.write(usage);
     return 2;
   }
   const { asked, allowed, arrived, sent, taken, sessions, found } = await fuzz(
@@ -301,6 +301,17 @@ async function command(words: readonly string[]): Promise<number> {
   );
   const isTame = arrived === 0 || sessions === 0 || taken.size < allWays.length;
   return found.length === 0 && asked > 0 && (!isTame || seeds < 100) ? 0 : 1;
+}
+
+function optionsIn(words: readonly string[]) {
+  try {
+    const text = { type: 'string' } as const;
+    return parseArgs({ args: [...words], options: { seeds: text, from: { ...text, default: '0' }, replay: text } })
+      .values;
+  } catch (error) {
+    process.stderr.write(`fuzz:rights: ${(error as Error).message}\n${usage}`);
+    return undefined;
+  }
 }
 
 if (process.argv[1]?.endsWith('fuzz-forms.ts') === true) process.exitCode = await command(process.argv.slice(2));
