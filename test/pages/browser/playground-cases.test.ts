@@ -110,7 +110,7 @@ describe.skipIf(found.program === undefined)('a case in the playground, in Chrom
     await added(page, '100.64.0.1').waitFor();
     await write(page, 'virtual', object('team: ada'));
     await write(page, 'config', patch("'value.no.way'"));
-    await marks(page).first().waitFor();
+    await marks(page).filter({ hasText: 'throws' }).first().waitFor();
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Download' }).click(),
