@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
 import { kubeAssets } from '../start/assets.ts';
 
 export const root = join(import.meta.dirname, '..', '..', '..');
@@ -47,6 +48,44 @@ export function run(
       resolve({ code: typeof fault?.code === 'number' ? fault.code : fault === null ? 0 : 1, stdout, stderr }),
     );
   });
+}
+
+/** The release, its namespace, and that of the keys with the store in the cluster. */
+export const namespace = 'vcluster-my-vcluster';
+export const records = `${namespace}-records`;
+
+export interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+  readonly rules?: readonly Record<string, string[]>[];
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+export interface Rendered {
+  readonly text: string;
+  readonly manifests: readonly Manifest[];
+}
+
+/** Renders the chart with values; once for the same values, because several tests look at them. */
+export function renderer(
+  program: string,
+  where: () => { kubeconfig: string; folder: string },
+): (...values: string[]) => Promise<Rendered> {
+  const known = new Map<string, Promise<Rendered>>();
+  const rendered = async (values: readonly string[]): Promise<Rendered> => {
+    const words = ['template', 'hw', chart, '--namespace', namespace, ...set(values)];
+    const { code, stdout, stderr } = await run(where(), program, ...words);
+    if (code !== 0 || stderr !== '') throw new Error(`helm template ${values.join(' ')}: ${code} ${stderr}`);
+    const documents = parseAllDocuments(stdout).map((document) => document.toJS() as Manifest | null);
+    return { text: stdout, manifests: documents.filter((one) => one !== null) };
+  };
+  return (...values) => {
+    const key = values.join();
+    const found = known.get(key) ?? rendered(values);
+    known.set(key, found);
+    return found;
+  };
 }
 
 /** The values of the one virtual cluster in the tests, and more. */
