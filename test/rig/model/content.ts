@@ -1,6 +1,6 @@
 // What references name (DESIGN 4.12): copies of Secrets and ConfigMaps on the host, imports on the virtual side, and their names.
 
-import { type NameOnHost, render, strangersReferences } from './claims.ts';
+import { type Claim, type NameOnHost, render, strangersReferences } from './claims.ts';
 import { adoptLeftImports, payloadOf } from './left-imports.ts';
 import type { History } from './words/history.ts';
 import { annotationsOf, canonical, type JsonMap, keyOf, labelsOf, listBelow, objectKey, own } from './words/json.ts';
@@ -224,13 +224,15 @@ export class References {
    * A copy that may stay without a reference: as it was at the last calm point or as its source was at a moment since then. None that nothing
    * has asked for since it was not there.
    */
-  keptCopyOf(host: PlainObject, isAnyFailing: boolean): ExpectedObject | undefined {
-    if (!isContent(host.kind) || !this.isSpentCopy(host)) return undefined;
-    if (!isAnyFailing && !this.mayBeNamedUntouched(host.kind)) return undefined;
+  keptCopyOf(host: PlainObject, failing: readonly Claim[]): ExpectedObject | undefined {
+    if (!isContent(host.kind) || !this.isOwnCopy(host)) return undefined;
     const annotations = annotationsOf(host);
     const name = own(annotations, 'vcluster.loft.sh/object-name') ?? '';
     const key = keyOf(host.kind, own(annotations, 'vcluster.loft.sh/object-namespace') ?? '', name);
+    if (!this.mayBeNamedBy(failing, key, host.metadata.name) && !this.mayBeNamedUntouched(host.kind)) return undefined;
     const last = this.history.last('host', objectKey(host));
+    // What was there when the export was switched off is nobody's to write; what was made before that in this phase may be there.
+    if (!this.settings.exports[host.kind] && last !== undefined) return undefined;
     if (last === undefined && !this.wasAskedFor(key) && !this.wasNamedOnHost(name)) return undefined;
     const sources = this.history.versions('virtual', key);
     const made = sources.map((source) => this.rendered(source, host.metadata, host.kind as ContentKind));
@@ -244,17 +246,30 @@ export class References {
    * Imports that may stay without a reference, for the same reason; and while an object fails, since its old copy stays (DESIGN 4.9) and goes on
    * naming what it named.
    */
-  keptImports(isAnyFailing: boolean): readonly ExpectedObject[] {
+  keptImports(failing: readonly Claim[]): readonly ExpectedObject[] {
     return this.history.keysOf('virtual').flatMap((key): ExpectedObject[] => {
       const now = this.history.now('virtual', key);
       if (now === undefined || !isContent(now.kind) || this.asked.has(key)) return [];
       const mark = own(annotationsOf(now), IMPORTED_FROM);
       const isOfNow = mark !== undefined && this.importable(key)?.metadata.uid === mark;
-      if (!isOfNow || !(isAnyFailing || this.mayBeNamedUntouched(now.kind))) return [];
+      const isOpen =
+        this.mayBeNamedBy(failing, key, now.metadata.name) ||
+        this.mayBeNamedUntouched(now.kind) ||
+        this.mayHaveLostItsPatchUnseen(now.kind);
+      if (!isOfNow || !isOpen) return [];
       const wasThere = own(annotationsOf(this.history.start('virtual', key)), IMPORTED_FROM) === mark;
       const expected = wasThere || this.wasAskedFor(key) ? this.importOf(key) : undefined;
       return expected === undefined ? [] : [{ ...expected, exists: 'may' }];
     });
+  }
+
+  /**
+   * A fault that is known and not mended (seed 156): a daemon whose patches name no content looks at no Secret of the tenants, so an import stays whose
+   * patch was taken out while no daemon ran. DESIGN 4.12 says that it goes.
+   */
+  private mayHaveLostItsPatchUnseen(kind: ContentKind): boolean {
+    const isNamed = syncedKinds.some((synced) => canName(this.settings.patches[synced], kind));
+    return !isNamed && (this.history.point.absences ?? []).length > 0;
   }
 
   /** The host may have written the name, which then has flowed back, and another one after it: of what the daemon writes, only the last is known. */
@@ -266,8 +281,17 @@ export class References {
       .some((host) => Object.values(annotationsOf(host)).includes(name));
   }
 
+  /** By its old copy, or by the patches that do not fail (DESIGN 4.9). */
+  private mayBeNamedBy(failing: readonly Claim[], key: string, hostName: string): boolean {
+    return failing.some(({ virtual, hostKey }) => {
+      const copies = [...this.history.versions('host', hostKey), this.history.now('host', hostKey)];
+      if (copies.some((copy) => Object.values(annotationsOf(copy)).includes(hostName))) return true;
+      return this.wasAskedFor(key, [objectKey(virtual)]);
+    });
+  }
+
   /** Whether an object that was there at some moment since the last calm point names it, under a configuration of that time. */
-  private wasAskedFor(key: string): boolean {
+  private wasAskedFor(key: string, by = this.history.everKeysOf('virtual')): boolean {
     let isAsked = false;
     const nameOnHost: NameOnHost = (kind, namespace, name, entry) => {
       isAsked ||= keyOf(kind as PlainKind, namespace, name) === key;
@@ -275,7 +299,7 @@ export class References {
     };
     for (const settings of this.configurations)
       for (const objectKind of syncedKinds)
-        for (const virtualKey of this.history.everKeysOf('virtual'))
+        for (const virtualKey of by)
           if (settings.isOn[objectKind] && virtualKey.startsWith(`${objectKind} `))
             for (const virtual of this.history.versions('virtual', virtualKey))
               for (const patches of [settings.patches, ...eachAlone(settings.patches, objectKind)])
@@ -285,8 +309,11 @@ export class References {
 
   /** A copy of ours whose last reference has gone. */
   isSpentCopy(host: PlainObject): boolean {
+    return isContent(host.kind) && this.settings.exports[host.kind] && this.isOwnCopy(host);
+  }
+
+  private isOwnCopy(host: PlainObject): boolean {
     const { naming } = this.settings;
-    if (!isContent(host.kind) || !this.settings.exports[host.kind]) return false;
     const annotations = annotationsOf(host);
     const namespace = own(annotations, 'vcluster.loft.sh/object-namespace') ?? '';
     const name = own(annotations, 'vcluster.loft.sh/object-name') ?? '';

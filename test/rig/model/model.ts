@@ -120,13 +120,13 @@ class Judgement {
     return { ...last, metadata: { ...last.metadata, labels: mapFor('labels'), annotations: mapFor('annotations') } };
   }
 
-  private get isAnyFailing(): boolean {
-    return this.claims.some(({ rendering }) => !rendering.outcome.ok);
+  private get failing(): readonly Claim[] {
+    return this.claims.filter(({ rendering }) => !rendering.outcome.ok);
   }
 
   judgeVirtual(): void {
     const named = this.references.all.flatMap(({ key }) => this.references.importOf(key) ?? []);
-    const imports = [...named, ...this.references.keptImports(this.isAnyFailing)];
+    const imports = [...named, ...this.references.keptImports(this.failing)];
     const imported = new Set(
       imports.map(({ object }) => keyOf(object.kind, object.metadata.namespace, object.metadata.name)),
     );
@@ -229,7 +229,7 @@ class Judgement {
     const { history } = this;
     const last = history.last('host', hostKey);
     const now = history.now('host', hostKey);
-    const kept = now && this.references.keptCopyOf(now, this.isAnyFailing);
+    const kept = now && this.references.keptCopyOf(now, this.failing);
     if (kept !== undefined) {
       this.objects.push(kept);
       return;

@@ -10,81 +10,6 @@ export interface Mutant {
   replace: string;
 }
 
-/** The seeds and stories that found them last. They are asked first, so that a run takes a minute; if one finds nothing any more, all others are asked. */
-export const lastFoundBy: Readonly<Record<string, number | string>> = {
-  'virtual changes lose against host changes': 'both sides edit a key that has crossed',
-  'host edits never flow back': 'a key that has crossed is edited on the host',
-  'keys without a base are taken from the host': 'a copy loses its base, and its object an annotation',
-  'owner references are not mended': 'a native object is taken over',
-  'what patches made stays when they are gone': 'a patch that has made a key goes',
-  'reverted edits stay on the host': 'a key that only an expression makes is edited on the host',
-  'excluded keys stay on the host': 'a key is excluded',
-  'the base survives a new uid': 'a host edit meets an object made anew',
-  'marker labels are not mended': 'marks are damaged',
-  'the six are not mended': 'marks are damaged',
-  'copies have no owner': 'objects are made',
-  'a copy that the host keeps goes': 'the host keeps a copy whose object goes',
-  'a copy of another controller is written': 'a copy belongs to another controller',
-  'the keys of controllers flow back': 'a key that controllers keep is edited on the host',
-  'the youngest claimant wins': 'two objects want a name that nobody has',
-  'an incumbent gives way': 'an older object wants the name of a copy',
-  'any copy may be deleted': 'a Service goes, and the copy behind it loses its name',
-  'a foreign object counts as native': 'the place of a copy is taken by another virtual cluster',
-  'denied networks pass': 'a network is denied',
-  'multicast addresses pass': 'an address turns into one that is refused everywhere',
-  'a failed patch is written all the same': 'a patch begins to fail',
-  'copies of objects that are gone stay': 'the tenant deletes',
-  'the base is never written': 'a Secret is exported, changed and let go',
-  'the namespace label is missing': 'objects are made',
-  'deletes without preconditions': 12,
-  'host values flow back although their patches have changed': 60,
-  'a copy that names an object elsewhere is waited for': 16,
-  'a standby counts as lag what another replica has written': 40,
-  'a list of another kind is a list': 152,
-  'a lost event stays lost': 205,
-  'a delete that was not seen stays unseen': 143,
-  'a 410 waits as long as a failure': 112,
-  'no certificate is checked': 94,
-  'a watch is resumed one revision too late': 124,
-  'a mended change tells nobody': 402,
-  'a lease counts from the answer to its renewal': 7,
-};
-
-/** What a seed must have for the mistake to matter: fault classes, and words of its scenario. Such seeds are asked before the others. */
-export const mattersWith: Readonly<Record<string, { classes?: readonly string[]; words?: readonly RegExp[] }>> = {
-  'host values flow back although their patches have changed': {
-    words: [/"do":"reload"/, /reverseExpression/, /"do":"down"/],
-  },
-  'a copy that names an object elsewhere is waited for': { words: [/"marks":"otherObject"|object-name"/] },
-  'a standby counts as lag what another replica has written': {
-    classes: ['F1', 'F2', 'F3', 'F4', 'F48', 'F40', 'F41'],
-    words: [/"daemons":2/],
-  },
-  'a list of another kind is a list': { classes: ['F33'] },
-  'a lost event stays lost': { classes: ['F10'] },
-  'a delete that was not seen stays unseen': { classes: ['F10'] },
-  'a mended change tells nobody': { classes: ['F10'] },
-  'a 410 waits as long as a failure': { classes: ['F16'] },
-  'no certificate is checked': { classes: ['F24'], words: [/"isTls":true/] },
-  'a watch is resumed one revision too late': { classes: ['F26', 'F27', 'F17', 'F35'] },
-  'a lease counts from the answer to its renewal': { classes: ['F40', 'F29'], words: [/"leaderElection":"always"/] },
-  'rivals do not hear that a name is free': { words: [/"t1","name":"a-x-b"/, /"b-x-t1","name":"a"/] },
-  'a draft outlives its rules': { words: [/"do":"reload"/] },
-  'a removal on the host wakes nobody': { words: [/"do":"remove","side":"host"/] },
-  'a list that lacks objects is believed at once': { classes: ['F23', 'F7', 'F9'] },
-  'what both sides agreed is lost with a failed write': {
-    classes: ['F19', 'F20', 'F26', 'F28', 'F25'],
-    words: [/"side":"host","resource":"endpoints[a-z]*","at":\{[^}]*\},"field"/],
-  },
-  'a kind does not hear what became of another': {
-    words: [/endpointslicemirroring/, /"mirrored":true/, /"endpoints","/],
-  },
-  'back-off outlives the outage': { classes: ['F19', 'F25', 'F38', 'F35'] },
-  'content is changed without a precondition': { words: [/"reference":/, /"do":"content"/] },
-  'a count of references is never complete': { words: [/"reference":/, /"do":"content"/, /"do":"reload"/] },
-  'a reference that goes is still counted': { words: [/"reference":/, /example.com\/secret","value":(null|"two")/] },
-};
-
 const plan = (name: string, file: string, find: string, replace: string): Mutant => ({
   name,
   kind: 'plan',
@@ -369,6 +294,43 @@ export const mutants: readonly Mutant[] = [
     'if (after.has(target) || !referrers?.delete(referrer)) continue;',
     'if (after.has(target) || !referrers?.has(referrer)) continue;',
   ),
+  other(
+    'a contest is never braked',
+    'sync/world/contest.ts',
+    'if (record.contestedSinceMs === undefined && recent < freeRepairs) return 0;',
+    'if (recent >= 0) return 0;',
+  ),
+  other(
+    'a new leader looks at nothing',
+    'daemon/daemon.ts',
+    'for (const sync of this.#cluster.syncs) if (sync.isReady) sync.enqueueAll();',
+    '',
+  ),
+  other(
+    'a kind that is switched off is still written',
+    'daemon/synced/running-kind.ts',
+    'isLeader: () => isOn(settings()) && isLeading(),',
+    'isLeader: () => isLeading(),',
+  ),
+  other(
+    'a line that is newer than an own write is taken for its echo',
+    'cluster/window/event-intake.ts',
+    'if (known === undefined || compareVersions(resourceVersion, known) > 0) return false;',
+    'if (known === undefined) return false;',
+  ),
+  other(
+    'a lease is taken before its time has passed',
+    'cluster/write/lease.ts',
+    'return seen.sinceMs + Math.max(this.#leaseMs, seen.record.leaseDurationSeconds * 1000);',
+    'return seen.sinceMs + this.#renewMs;',
+  ),
+  other(
+    'a new owner is not written into the copies',
+    'sync/loop/owner-follower.ts',
+    'else if (uid !== undefined) queue.addAfter(key, (others++ / ownerRepairsPerSecond) * 1000);',
+    'else others++;',
+  ),
+  other('nobody is told', 'sync/loop/sync.ts', 'if (!this.options.isDryRun) this.#events.record(note);', 'void note;'),
 ];
 
 /** The text of the file with the mistake in it. */

@@ -7,7 +7,8 @@ import type { ToWorker } from '../play/worker.ts';
 import { WorkerProcess } from '../play/worker-process.ts';
 import type { MistakeLine, MistakeReport } from '../report/report-file.ts';
 import { meetingNames, storyNames } from '../traffic/stories.ts';
-import { lastFoundBy, type Mutant, mattersWith } from './mutants.ts';
+import { lastFoundBy, mattersWith } from './found-by.ts';
+import type { Mutant } from './mutants.ts';
 
 /** A mistake that so many seeds do not find is not found by a landing's gate. */
 const seeds = 500;

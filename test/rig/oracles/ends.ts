@@ -5,7 +5,8 @@ import type { Played } from '../play/run.ts';
 import type { World, WorldEars } from '../play/world.ts';
 import type { Passing } from '../proxy/passing.ts';
 import type { Written } from '../stage/replayed-store.ts';
-import { rigSides } from '../stage/rig-cluster.ts';
+import { registry, rigSides } from '../stage/rig-cluster.ts';
+import type { DaemonStatus } from '../stage/rig-daemon.ts';
 import type { Board } from './board.ts';
 import type { ModelOracle } from './model-oracle.ts';
 import { contentsOf, differenceOf, versionsOf } from './snapshot.ts';
@@ -38,6 +39,11 @@ function daemonsWrites(world: World): Written[] {
       ({ by, key }) => by?.daemon !== undefined && !/\/(leases|events)\//.test(key),
     ),
   );
+}
+
+interface WarningEvent {
+  reason?: string;
+  involvedObject?: { uid?: string };
 }
 
 export interface EndOptions {
@@ -111,7 +117,7 @@ export class EndOracle implements WorldEars {
 
   /** Our own words about ourselves, at a moment when the truth is known. */
   #status(): void {
-    const { world, board } = this.#options;
+    const { world, board, faults } = this.#options;
     for (const daemon of world.daemons) {
       if (daemon.state !== 'running') {
         board.say(
@@ -121,10 +127,12 @@ export class EndOracle implements WorldEars {
         );
         continue;
       }
-      const { verdict, outages = [], leadership, trouble = [], windows = [], uptimeSeconds } = daemon.status;
+      const { verdict, outages = [], leadership, windows = [], uptimeSeconds, ...status } = daemon.status;
+      const trouble = [...(status.trouble ?? []), ...(status.endpointSlices?.trouble ?? [])];
       const waits = trouble.filter(({ state }) => /^(retry|waiting)/.test(state) && !mayWait.has(state));
       if (leadership !== 'standby' && waits.length > 0)
         board.say('status', 'waits', `${daemon.name} says when all is calm: ${JSON.stringify(waits.slice(0, 3))}`);
+      if (leadership !== 'standby' && faults.length === 0) this.#told(status);
       if (['behind', 'unreachable', 'unwritable', 'starting'].includes(verdict.state))
         board.say('status', verdict.state, `${daemon.name} says when all is calm: ${verdict.sentence}`);
       const unproven = windows.filter(({ provenSecondsAgo }) => !(provenSecondsAgo * 1000 <= calmWithinMs));
@@ -137,6 +145,25 @@ export class EndOracle implements WorldEars {
         );
       if (outages.length > 0) board.say('status', 'outage', `${daemon.name} has outages: ${JSON.stringify(outages)}`);
     }
+  }
+
+  /** Who is refused has a warning with that reason. With faults an event may be lost, as nothing waits for one. */
+  #told({ trouble = [], endpointSlices }: Pick<DaemonStatus, 'trouble' | 'endpointSlices'>): void {
+    const { world, board } = this.#options;
+    const { store } = world.clusters.virtual;
+    const warnings = store.written.flatMap(({ key, after }) =>
+      key.includes('/events/') && after?.['type'] === 'Warning' ? [after as unknown as WarningEvent] : [],
+    );
+    const all = { endpoints: trouble, endpointslices: endpointSlices?.trouble ?? [] };
+    for (const resource of ['endpoints', 'endpointslices'] as const)
+      for (const { object, state } of all[resource]) {
+        const [kind, reason] = state.split('/');
+        const uid = store.peek(`${registry[resource]}/${object}`)?.metadata.uid;
+        // A tenant cannot grant what the daemon lacks.
+        if (kind !== 'refused' || reason === 'Forbidden' || uid === undefined) continue;
+        if (!warnings.some((one) => one.reason === reason && one.involvedObject?.uid === uid))
+          board.say('told', `no event: ${reason}`, `${resource} ${object} is ${state}, and no event tells the tenant`);
+      }
   }
 
   async finish(): Promise<void> {

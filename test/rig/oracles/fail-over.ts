@@ -1,6 +1,8 @@
-// How soon another replica has the lease after its holder died or was told to stop. Judged when nothing else is wrong.
+// How soon another replica has the lease after its holder died or was told to stop, judged when nothing else is wrong; and always, that nobody takes it
+// from a holder whose time has not passed.
 import type { LiveFault } from '../faults/live-fault.ts';
 import type { World, WorldEars } from '../play/world.ts';
+import type { Passing } from '../proxy/passing.ts';
 import { registry } from '../stage/rig-cluster.ts';
 import { hostNamespace, leaseMsOf, virtualCluster } from '../traffic/acts.ts';
 import type { Board } from './board.ts';
@@ -10,6 +12,11 @@ export const lookMs = 500;
 const afterStopMs = 500;
 /** These kill or stop the holder, and do nothing else. */
 const killers: ReadonlySet<string> = new Set(['F1', 'F2', 'F3', 'F4', 'F48']);
+
+interface LeaseSpec {
+  holderIdentity?: string;
+  leaseDurationSeconds?: number;
+}
 
 interface Vacancy {
   by: string;
@@ -34,6 +41,21 @@ export class FailOver implements WorldEars {
       this.#world.scenario.daemons > 1 &&
       this.#faults.every(({ hasStruck, recipe }) => !hasStruck || killers.has(recipe.class))
     );
+  }
+
+  answered({ verb, daemon }: Passing, status: number): void {
+    if (verb !== 'lease' || status >= 300) return;
+    const { store } = this.#world.clusters.host;
+    const key = `${registry.leases}/${hostNamespace}/hostward-${virtualCluster}`;
+    const last = store.written.findLast((one) => one.key === key);
+    const [before, after] = [last?.before, last?.after].map((lease) => lease?.['spec'] as LeaseSpec | undefined);
+    if (last?.by?.daemon !== daemon || before === undefined || after === undefined) return;
+    const { holderIdentity: holder = '', leaseDurationSeconds = 0 } = before;
+    if (holder === '' || [holder, ''].includes(after.holderIdentity ?? '')) return;
+    const stood = store.written.findLast((one) => one.key === key && one !== last);
+    const tookMs = last.atMs - (stood?.atMs ?? Number.NEGATIVE_INFINITY);
+    if (tookMs < leaseDurationSeconds * 1000)
+      this.#board.say('S6', 'taken early', `${daemon} took the lease of ${holder} ${tookMs} ms after its last renewal`);
   }
 
   still(): void {

@@ -29,7 +29,13 @@ export class MissedChanges implements WorldEars {
   }
 }
 
+/** A difference counts when it is still there after this time. */
+const standsMs = 5_000;
+/** What these keep back is late, and never lost. */
+const late: ReadonlySet<string> = new Set(['lateLines', 'coalesce']);
+
 /** Also a watch that stays open and silent for longer than a proof takes. */
-function hidesChanges({ recipe }: LiveFault): boolean {
+function hidesChanges({ recipe, placed }: LiveFault): boolean {
+  if (late.has(recipe.effect) && placed.ms < standsMs) return false;
   return liars.has(recipe.class) || recipe.effect === 'blackhole' || recipe.effect === 'silentWatch';
 }

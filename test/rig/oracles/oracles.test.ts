@@ -14,6 +14,7 @@ import { Board } from './board.ts';
 import { FailOver, lookMs } from './fail-over.ts';
 import { MissedChanges } from './missed-changes.ts';
 import { NoList } from './no-list.ts';
+import { Repairs } from './repairs.ts';
 import { RequestOracle } from './requests.ts';
 import { RetryAfter } from './retry-after.ts';
 
@@ -114,6 +115,11 @@ describe('the bounds', () => {
     return passingOf({ ...raw, headers: {}, body: '', atMs });
   };
 
+  const rawPatch = (path: string) => {
+    const raw = { id: 1, side: 'host', daemon: 'hostward-0', method: 'PATCH', headers: {}, body: '', atMs: 0 } as const;
+    return { ...raw, path };
+  };
+
   it('say that a server was asked earlier than it wished', () => {
     let nowMs = 0;
     const board = new Board(() => nowMs);
@@ -125,6 +131,39 @@ describe('the bounds', () => {
     nowMs = 2_000;
     oracle.passed(passing(nowMs));
     expect(board.violations.map(({ kind }) => kind)).toEqual(['early after Retry-After: watch']);
+  });
+
+  it.each([
+    [1_000, []],
+    [100, ['fights']],
+  ])('say whether a copy is repaired again and again: each %i ms', (pauseMs, kinds) => {
+    let nowMs = 0;
+    const written: object[] = [];
+    const clusters = { virtual: { store: { written: [] } }, host: { store: { written } } };
+    const board = new Board(() => nowMs);
+    const oracle = new Repairs({ clock: { now: () => nowMs }, clusters } as unknown as World, board);
+    const place = 'namespaces/vcluster-vc/endpoints/web';
+    for (let nth = 0; nth < 8; nth++, nowMs += pauseMs) {
+      written.push({ key: '/registry/services/endpoints/vcluster-vc/web', before: {}, after: {} });
+      oracle.answered(passingOf(rawPatch(`/api/v1/${place}`)), 200);
+    }
+    expect(board.violations.map(({ kind }) => kind)).toEqual(kinds);
+  });
+
+  it.each([
+    [3_000, ['taken early']],
+    [5_000, []],
+  ])('say whether a lease of five seconds was taken too early: after %i ms', (atMs, kinds) => {
+    const key = '/registry/leases/vcluster-vc/hostward-vc';
+    const lease = (holderIdentity: string) => ({ spec: { holderIdentity, leaseDurationSeconds: 5 } });
+    const renewed = { key, atMs: 0, after: lease('hostward-1_a') };
+    const by = { daemon: 'hostward-0', request: 1 };
+    const taken = { key, atMs, by, before: renewed.after, after: lease('hostward-0_b') };
+    const clusters = { host: { store: { written: [renewed, taken] } } };
+    const board = new Board(() => atMs);
+    const path = '/apis/coordination.k8s.io/v1/namespaces/vcluster-vc/leases/hostward-vc';
+    new FailOver({ clusters } as unknown as World, board, []).answered(passingOf(rawPatch(path)), 200);
+    expect(board.violations.map(({ kind }) => kind)).toEqual(kinds);
   });
 
   it('say that nobody took a lease in time', { timeout }, async () => {
@@ -211,16 +250,17 @@ describe('the truth of our own words', { timeout }, () => {
     else expect(found).toEqual(expect.arrayContaining(kinds));
   });
 
-  it('hears that a window is not proven, and that an object waits, when all is calm', async () => {
+  it('hears that a window is not proven, that an object waits, and that nobody was told of a refusal, when all is calm', async () => {
     const windows = [{ window: 'host endpoints', provenSecondsAgo: 500 }];
-    const trouble = [{ object: 't1/web', state: 'waiting/HostNameBusy' }];
+    const states = ['waiting/HostNameBusy', 'refused/NotOwned'];
+    const trouble = states.map((state) => ({ object: 't1/web', state }));
     const worried = (daemon: RigDaemon) => {
       const of = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(daemon), 'status');
       Object.defineProperty(daemon, 'status', { get: () => ({ ...of?.get?.call(daemon), windows, trouble }) });
     };
     const schedule = { seed: 1, scenario: storyOf('objects stood there before the daemon'), faults: [] };
     const kinds = (await play(schedule, { corrupt: worried })).violations.map(({ kind }) => kind);
-    expect(kinds).toEqual(['waits', 'unproven']);
+    expect(kinds).toEqual(['waits', 'no event: NotOwned', 'unproven']);
     expect((await play(schedule)).violations).toEqual([]);
   });
 

@@ -9,9 +9,10 @@ import { FailOver } from '../oracles/fail-over.ts';
 import { liars, MissedChanges } from '../oracles/missed-changes.ts';
 import { loadModel, ModelOracle } from '../oracles/model-oracle.ts';
 import { NoList } from '../oracles/no-list.ts';
+import { Repairs } from '../oracles/repairs.ts';
 import { RequestOracle } from '../oracles/requests.ts';
 import { RetryAfter } from '../oracles/retry-after.ts';
-import { Truth } from '../oracles/truth.ts';
+import { Truth } from '../oracles/truth/truth.ts';
 import { WatchBack } from '../oracles/watch-back.ts';
 import { isWrite, type Passing } from '../proxy/passing.ts';
 import { type RigSide, rigSides } from '../stage/rig-cluster.ts';
@@ -106,6 +107,7 @@ export async function play(schedule: Schedule, { faultless, tell, corrupt }: Pla
     new Truth(world, board),
     new MissedChanges(world, board, faults),
     new NoList(board),
+    new Repairs(world, board),
   );
   if (tell !== undefined) world.ears.push(teller(world, tell));
   try {

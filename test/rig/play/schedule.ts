@@ -72,7 +72,7 @@ export function placedSchedule(seed: number, learned: Schedule, { seen }: Pick<P
   for (const name of [one, other]) {
     const fitting = possible.filter(({ recipe }) => recipe.class === name);
     if (fitting.length > 0 && faults.every((fault) => fault.class !== name))
-      faults.push(placed(chance.pick(fitting), chance, seen));
+      faults.push(placed(chance.weigh(fitting.map((cell) => [cell.recipe.weight ?? 1, cell])), chance, seen));
   }
   return { seed: learned.seed, scenario: learned.scenario, faults };
 }

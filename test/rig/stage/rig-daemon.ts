@@ -206,6 +206,10 @@ export interface DaemonStatus {
   outages?: readonly { cluster: string; kind: string; seconds: number; message: string }[];
   queue?: { waiting: number; running: number; delayed: number };
   objects?: Record<string, number>;
-  endpointSlices?: { queue?: { waiting: number; running: number }; objects?: Record<string, number> };
+  endpointSlices?: {
+    queue?: { waiting: number; running: number };
+    objects?: Record<string, number>;
+    trouble?: readonly { object: string; state: string }[];
+  };
   trouble?: readonly { object: string; state: string }[];
 }

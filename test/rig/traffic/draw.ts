@@ -3,6 +3,7 @@
 import type { Chance } from '../play/random.ts';
 import { type Act, type At, type Pairs, type Scenario, type Synced, tenantNamespaces } from './acts.ts';
 import { configurationsOf, drawFeatures, type Features, pathOf, turned } from './features.ts';
+import { drawScene, type Scene } from './scenes.ts';
 
 /** Few names, so that acts meet; the last pair meets on one host name, the long one is hashed there. */
 const names = ['web', 'api', 'a', 'a-x-b', `long-${'n'.repeat(50)}`];
@@ -22,26 +23,27 @@ const marks = [
 ];
 /** A burst, a short pause, one that outlasts a retry, one that outlasts a proof. */
 const pausesMs = [0, 0, 0, 5, 40, 300, 2_000, 12_000, 70_000];
-const mostPhases = 2;
+const phaseCount = 2;
 const actsInPhase = 9;
 
 export function drawScenario(chance: Chance): Scenario {
-  const features = drawFeatures(chance);
-  const draw = new Draw(chance, features);
+  const drawn = drawFeatures(chance);
+  const draw = new Draw(chance, drawn);
   const before = Array.from({ length: chance.between(2, 5) }, () => draw.founding()).flat();
-  const acts: Act[] = [];
-  for (let phase = 0; phase < mostPhases; phase++) {
-    const count = chance.between(3, actsInPhase);
-    for (let nth = 0; nth < count; nth++) {
-      acts.push(...draw.act());
+  const phases = Array.from({ length: phaseCount }, () =>
+    Array.from({ length: chance.between(3, actsInPhase) }, () => {
+      const acts = draw.act();
       const ms = chance.pick(pausesMs);
-      if (ms > 0) acts.push({ do: 'wait', ms });
-    }
-    acts.push({ do: 'calm' });
-  }
-  acts.splice(-1, 0, ...draw.importBehindSlice(), ...draw.unseen());
+      return ms > 0 ? [...acts, { do: 'wait', ms } as Act] : acts;
+    }).flat(),
+  );
+  const last = [...draw.importBehindSlice(), ...draw.unseen()];
+  const { acts: scene, features } = draw.scene();
   const { features: more, patch } = chance.isHit(0.4) ? turned(features, chance) : { features, patch: undefined };
-  if (more !== features) acts.splice(-1, 0, ...draw.turn(more, patch));
+  const turn = more === features ? [] : draw.turn(more, patch);
+  const [first = [], second = []] = phases;
+  const calm: Act = { do: 'calm' };
+  const acts = [...first, calm, ...scene, calm, ...second, ...last, ...turn, calm];
   const { daemons, isMapped, isTls, kinds } = features;
   return { configurations: configurationsOf(more), daemons, isMapped, isTls, kinds, before, acts };
 }
@@ -199,6 +201,12 @@ export class Draw {
       return { do: 'edit', side, ...edited, value };
     };
     return [...this.#downs(), edit('host'), { do: 'wait', ms: 10 }, edit('virtual'), { do: 'wait', ms: 4_000 }];
+  }
+
+  scene(): Scene {
+    const [chance, features] = [this.#chance, this.#features];
+    const version = (): number => ++this.#version;
+    return drawScene({ chance, features, version, make: (at, kind) => this.#make(at, kind) });
   }
 
   #downs(): Act[] {

@@ -14,7 +14,7 @@ export interface Features {
   variants: readonly Variant[];
 }
 
-interface Variant {
+export interface Variant {
   patches: readonly string[];
   backSync: 'all' | 'none';
   excluded: readonly string[];
@@ -25,6 +25,8 @@ interface Variant {
   keepsNodeName: boolean;
   setOwner: boolean;
   exports: boolean;
+  /** Kinds that this configuration alone switches off. */
+  off?: readonly Synced[];
 }
 
 /** Several replicas have the lease of the demo, which fails over within six seconds; one alone has the default. */
@@ -153,7 +155,7 @@ export function configurationsOf({ variants, kinds, isMapped }: Features): objec
     const { patches, exports } = variant;
     const entries = (own: Readonly<Record<string, object>>): object[] =>
       patches.flatMap((name) => metadataPatches[name] ?? own[name] ?? []);
-    const isOn = (kind: Synced): boolean => kinds.includes(kind);
+    const isOn = (kind: Synced): boolean => kinds.includes(kind) && variant.off?.includes(kind) !== true;
     const byName = Object.fromEntries(tenantNamespaces.map((name) => [name, mappedNamespace(name)]));
     return {
       sync: {

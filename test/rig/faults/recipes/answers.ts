@@ -123,6 +123,7 @@ export const answerRecipes: readonly Recipe[] = [
     class: 'F19',
     name: '500 behind a back-flow',
     effect: 'failSecond',
+    weight: 15,
     status: 500,
     text: 'InternalError',
     verbs: ['update'],

@@ -22,6 +22,8 @@ export interface Recipe {
   /** What the server shows instead of its own. */
   certificate?: Exclude<keyof RigCertificates, 'good'>;
   headers?: Readonly<Record<string, string>>;
+  /** Drawn so many times as often as another place of its class, because it matters in few scenarios; default 1. */
+  weight?: number;
   /** After the end of the fault everything is as it would be without it, within this time. */
   boundMs: number;
 }

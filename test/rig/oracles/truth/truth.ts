@@ -2,14 +2,14 @@
 // and leadership. The proxy knows when a change was delivered and when the write for it was answered. What is judged here is judged late, when
 // the write has come: only then is it sure that the change needed one.
 
-import type { World, WorldEars } from '../play/world.ts';
-import type { OpenWatch } from '../proxy/fault-proxy.ts';
-import { isWrite, type Passing, type WatchedLine } from '../proxy/passing.ts';
-import { kindOfResource, type RigSide, registry } from '../stage/rig-cluster.ts';
-import type { DaemonStatus, RigDaemon } from '../stage/rig-daemon.ts';
-import { type Act, hostNamespace, leaseMsOf, type Synced, virtualCluster } from '../traffic/acts.ts';
-import type { Board } from './board.ts';
-import { type Marked, ownedUidOf, versionIn } from './marks.ts';
+import type { World, WorldEars } from '../../play/world.ts';
+import type { OpenWatch } from '../../proxy/fault-proxy.ts';
+import { isWrite, type Passing, type WatchedLine } from '../../proxy/passing.ts';
+import { kindOfResource, type RigSide, registry } from '../../stage/rig-cluster.ts';
+import type { DaemonStatus, RigDaemon } from '../../stage/rig-daemon.ts';
+import { type Act, hostNamespace, leaseMsOf, type Synced, virtualCluster } from '../../traffic/acts.ts';
+import type { Board } from '../board.ts';
+import { type Marked, ownedUidOf, versionIn } from '../marks.ts';
 import { OutageTruth } from './outage-truth.ts';
 
 const everyMs = 1_000;

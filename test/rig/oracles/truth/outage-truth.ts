@@ -1,12 +1,12 @@
 // Whether the outages that `status` names are those that the proxy saw: an outage is told soon after reads have begun to fail without any answer,
 // and "unreachable" is never said of a server that has answered since.
 
-import type { World } from '../play/world.ts';
-import type { OpenWatch } from '../proxy/fault-proxy.ts';
-import type { Passing } from '../proxy/passing.ts';
-import { type RigSide, rigSides } from '../stage/rig-cluster.ts';
-import type { DaemonStatus, RigDaemon } from '../stage/rig-daemon.ts';
-import type { Board } from './board.ts';
+import type { World } from '../../play/world.ts';
+import type { OpenWatch } from '../../proxy/fault-proxy.ts';
+import type { Passing } from '../../proxy/passing.ts';
+import { type RigSide, rigSides } from '../../stage/rig-cluster.ts';
+import type { DaemonStatus, RigDaemon } from '../../stage/rig-daemon.ts';
+import type { Board } from '../board.ts';
 
 /** A watch that comes back sooner is no outage; the next look comes within a second. */
 const toldWithinMs = 2_000 + 1_500;
