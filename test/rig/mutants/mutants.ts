@@ -324,12 +324,6 @@ export const mutants: readonly Mutant[] = [
     'return seen.sinceMs + Math.max(this.#leaseMs, seen.record.leaseDurationSeconds * 1000);',
     'return seen.sinceMs + this.#renewMs;',
   ),
-  other(
-    'a new owner is not written into the copies',
-    'sync/loop/owner-follower.ts',
-    'else if (uid !== undefined) queue.addAfter(key, (others++ / ownerRepairsPerSecond) * 1000);',
-    'else others++;',
-  ),
   other('nobody is told', 'sync/loop/sync.ts', 'if (!this.options.isDryRun) this.#events.record(note);', 'void note;'),
 ];
 

@@ -240,6 +240,7 @@ export const answerRecipes: readonly Recipe[] = [
     class: 'F23',
     name: 'a watch that expires, and a list that is empty',
     effect: 'emptyRelist',
+    weight: 10,
     status: 410,
     text: 'Expired',
     verbs: ['watch'],

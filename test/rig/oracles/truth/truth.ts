@@ -245,7 +245,8 @@ export class Truth implements WorldEars {
     // What came while an earlier change was on its way is one lag with that one, and a standby may have become the leader since the last look.
     const isJoined = deliveredMs <= (known.crossedMs.get(bare(path)) ?? Number.NEGATIVE_INFINITY);
     known.crossedMs.set(bare(path), nowMs);
-    if (isJoined || failedMs !== undefined || nowMs - sinceMs < toleranceMs) return;
+    // What a fault has kept back is learned when a proof mends it, five seconds after its list.
+    if (isJoined || failedMs !== undefined || known.withheld > 0 || nowMs - sinceMs < toleranceMs) return;
     const { kind } = kindOfResource[resource];
     const owed = known.owed.get(kind) ?? { ms: 0, changes: 0 };
     known.owed.set(kind, { ms: owed.ms + nowMs - sinceMs, changes: owed.changes + 1 });
