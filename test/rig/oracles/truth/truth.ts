@@ -41,6 +41,8 @@ interface Known {
   withheld: number;
   /** By object, uid and version: when the line about it was delivered. */
   delivered: Map<string, number>;
+  /** By resource and uid: objects of the tenant of whose removal it was told. */
+  gone: Set<string>;
   /** A fault has touched one of its requests, so that it may have to wait. */
   isDisturbed: boolean;
   /** By resource and key of the host: when it was told that somebody has removed a copy. */
@@ -90,6 +92,7 @@ export class Truth implements WorldEars {
       newsMs: this.#world.clock.now(),
       withheld: 0,
       delivered: new Map(),
+      gone: new Set(),
       isDisturbed: false,
       removedMs: new Map(),
       failedMs: new Map(),
@@ -127,6 +130,8 @@ export class Truth implements WorldEars {
     if (change?.by?.daemon === daemon) return;
     known.newsMs = this.#world.clock.now();
     if (side === 'host' && type === 'DELETED') known.removedMs.set(`${resource} ${key}`, known.newsMs);
+    const uid = (change?.before as Marked | undefined)?.metadata.uid;
+    if (side === 'virtual' && type === 'DELETED') known.gone.add(`${resource} ${uid}`);
     const version = versionIn(change?.after as Marked | undefined);
     if (side !== 'virtual' || version === undefined) return;
     const id = `${resource} ${change?.after?.metadata.uid} ${version}`;
@@ -246,7 +251,9 @@ export class Truth implements WorldEars {
     const isJoined = deliveredMs <= (known.crossedMs.get(bare(path)) ?? Number.NEGATIVE_INFINITY);
     known.crossedMs.set(bare(path), nowMs);
     // What a fault has kept back is learned when a proof mends it, five seconds after its list.
-    if (isJoined || failedMs !== undefined || known.withheld > 0 || nowMs - sinceMs < toleranceMs) return;
+    // What was removed while it crossed has no lag: the daemon measures how long a copy took to be right.
+    const isGone = known.gone.has(`${resource} ${ownedUidOf(copy)}`);
+    if (isJoined || isGone || failedMs !== undefined || known.withheld > 0 || nowMs - sinceMs < toleranceMs) return;
     const { kind } = kindOfResource[resource];
     const owed = known.owed.get(kind) ?? { ms: 0, changes: 0 };
     known.owed.set(kind, { ms: owed.ms + nowMs - sinceMs, changes: owed.changes + 1 });
