@@ -24,13 +24,18 @@ export const answersEffects = {
       return { kind: 'change', path: pagedPath(passing, 1) };
     },
   },
-  /** The host refuses the write that follows the one to the tenant's object: both sides have agreed, and the host does not know it. */
+  /**
+   * The host refuses the write that follows the one to the tenant's object, so often that its back-off has grown to some tenths of a second: both
+   * sides have agreed, and the host does not know it.
+   */
   failSecond: {
     request: (fault, passing, isTurn) => {
       const { verb, side, daemon, resource } = passing;
       if (verb !== 'update' || !isSynced(resource)) return undefined;
-      if (side === 'virtual') wentBack.set(fault, `${daemon} ${resource}`);
-      if (!isTurn || wentBack.get(fault) !== `${daemon} ${resource}`) return undefined;
+      if (side === 'virtual') wentBack.set(fault, { of: `${daemon} ${resource}`, left: fault.placed.size });
+      const back = wentBack.get(fault);
+      if (!isTurn || back?.of !== `${daemon} ${resource}` || back.left === 0) return undefined;
+      back.left--;
       fault.strike();
       return answer(fault);
     },
@@ -72,7 +77,7 @@ export const answersEffects = {
 } satisfies Record<string, Effect>;
 
 /** Whose write to the tenant's object came last. */
-const wentBack = new WeakMap<LiveFault, string>();
+const wentBack = new WeakMap<LiveFault, { of: string; left: number }>();
 
 /** The same list as it was some revisions ago, true to the last byte. */
 export function stale(fault: LiveFault, passing: Passing): Meddling | undefined {

@@ -99,7 +99,8 @@ export const linesEffects = {
     },
     line: (fault, watch, { type }, text) => {
       const isTurn = fault.seen >= fault.placed.nth && fault.nowMs >= fault.placed.ms && !fault.hasStruck;
-      if (!isTurn || type === 'BOOKMARK') return undefined;
+      const isMeant = fault.placed.size === 0 ? type !== 'BOOKMARK' : isStill(fault);
+      if (!isTurn || !isMeant) return undefined;
       fault.strike();
       process.nextTick(() => watch.end());
       return [JSON.stringify({ type: 'ERROR', object: statusBody(fault.recipe) }), text];
@@ -142,6 +143,14 @@ export const linesEffects = {
     line: (fault) => (fault.isLasting ? [] : undefined),
   },
 } satisfies Record<string, Effect>;
+
+/** Longer than anything is on its way. */
+const stillMs = 20_000;
+
+function isStill({ nowMs, placed, world }: LiveFault): boolean {
+  const last = world.clusters[placed.side].store.written.findLast(({ key }) => !/\/(leases|events)\//.test(key));
+  return nowMs - (last?.atMs ?? 0) >= stillMs;
+}
 
 function hold(fault: LiveFault, watch: OpenWatch, text: string): readonly string[] {
   const held = { watch, text };

@@ -231,8 +231,6 @@ export class References {
     const key = keyOf(host.kind, own(annotations, 'vcluster.loft.sh/object-namespace') ?? '', name);
     if (!this.mayBeNamedBy(failing, key, host.metadata.name) && !this.mayBeNamedUntouched(host.kind)) return undefined;
     const last = this.history.last('host', objectKey(host));
-    // What was there when the export was switched off is nobody's to write; what was made before that in this phase may be there.
-    if (!this.settings.exports[host.kind] && last !== undefined) return undefined;
     if (last === undefined && !this.wasAskedFor(key) && !this.wasNamedOnHost(name)) return undefined;
     const sources = this.history.versions('virtual', key);
     const made = sources.map((source) => this.rendered(source, host.metadata, host.kind as ContentKind));
@@ -252,24 +250,12 @@ export class References {
       if (now === undefined || !isContent(now.kind) || this.asked.has(key)) return [];
       const mark = own(annotationsOf(now), IMPORTED_FROM);
       const isOfNow = mark !== undefined && this.importable(key)?.metadata.uid === mark;
-      const isOpen =
-        this.mayBeNamedBy(failing, key, now.metadata.name) ||
-        this.mayBeNamedUntouched(now.kind) ||
-        this.mayHaveLostItsPatchUnseen(now.kind);
+      const isOpen = this.mayBeNamedBy(failing, key, now.metadata.name) || this.mayBeNamedUntouched(now.kind);
       if (!isOfNow || !isOpen) return [];
       const wasThere = own(annotationsOf(this.history.start('virtual', key)), IMPORTED_FROM) === mark;
       const expected = wasThere || this.wasAskedFor(key) ? this.importOf(key) : undefined;
       return expected === undefined ? [] : [{ ...expected, exists: 'may' }];
     });
-  }
-
-  /**
-   * A fault that is known and not mended (seed 156): a daemon whose patches name no content looks at no Secret of the tenants, so an import stays whose
-   * patch was taken out while no daemon ran. DESIGN 4.12 says that it goes.
-   */
-  private mayHaveLostItsPatchUnseen(kind: ContentKind): boolean {
-    const isNamed = syncedKinds.some((synced) => canName(this.settings.patches[synced], kind));
-    return !isNamed && (this.history.point.absences ?? []).length > 0;
   }
 
   /** The host may have written the name, which then has flowed back, and another one after it: of what the daemon writes, only the last is known. */
@@ -307,9 +293,9 @@ export class References {
     return isAsked;
   }
 
-  /** A copy of ours whose last reference has gone. */
+  /** A copy of ours whose last reference has gone, or whose export is off: only Hostward's own switches mean that nothing is touched. */
   isSpentCopy(host: PlainObject): boolean {
-    return isContent(host.kind) && this.settings.exports[host.kind] && this.isOwnCopy(host);
+    return isContent(host.kind) && this.isOwnCopy(host);
   }
 
   private isOwnCopy(host: PlainObject): boolean {

@@ -35,6 +35,7 @@ export const lastFoundBy: Readonly<Record<string, number | string>> = {
   'a delete that was not seen stays unseen': 143,
   'a 410 waits as long as a failure': 112,
   'no certificate is checked': 94,
+  'an import outlives its patch': 156,
   'a watch is resumed one revision too late': 124,
   'a mended change tells nobody': 402,
   'a lease counts from the answer to its renewal': 7,
@@ -68,6 +69,12 @@ export const mattersWith: Readonly<Record<string, { classes?: readonly string[];
   'a mended change tells nobody': { classes: ['F10'] },
   'a 410 waits as long as a failure': { classes: ['F16'] },
   'no certificate is checked': { classes: ['F24'], words: [/"isTls":true/] },
+  'an import outlives its patch': {
+    words: [/"reference":/, /"side":"host","resource":"secrets"/, /"do":"(down|restart|kill)"/],
+  },
+  'a copy outlives the switch of its kind': {
+    words: [/"reference":/, /"secrets":\{"enabled":false\}/, /"do":"reload"/],
+  },
   'a watch is resumed one revision too late': { classes: ['F26', 'F27', 'F17', 'F35'] },
   'a lease counts from the answer to its renewal': { classes: ['F40', 'F29'], words: [/"leaderElection":"always"/] },
   'rivals do not hear that a name is free': {

@@ -210,6 +210,19 @@ export const mutants: readonly Mutant[] = [
     replace:
       "    case 'gone':\n      return { next: 'list', delayMs: 20_000, reason: end.kind, trouble: end.message, failed };\n    case 'fault':",
   },
+  {
+    name: 'an import outlives its patch',
+    kind: 'past',
+    file: 'src/sync/loop/content/leftovers.ts',
+    find: 'if (!(await this.#sweep(this.#importsOf(kind)))) isDone = false;',
+    replace: '',
+  },
+  other(
+    'a copy outlives the switch of its kind',
+    'sync/kinds/content/content-plan.ts',
+    'if (virtual === undefined || !facts.isExported || !facts.isReferenced) return',
+    'if (virtual === undefined || !facts.isReferenced) return',
+  ),
   other(
     'no certificate is checked',
     'cluster/wire/pools.ts',

@@ -5,7 +5,7 @@ import { isWrite, type Passing } from '../proxy/passing.ts';
 import type { Written } from '../stage/replayed-store.ts';
 import type { RigResource } from '../stage/rig-cluster.ts';
 import { registry } from '../stage/rig-cluster.ts';
-import { hostNamespace, leaseMsOf, virtualCluster } from '../traffic/acts.ts';
+import { type At, hostNamespace, leaseMsOf, virtualCluster } from '../traffic/acts.ts';
 import type { Board } from './board.ts';
 import { hasAllMarks, type Marked, ownedUidOf, ownerOf, versionIn, virtualKeyOf } from './marks.ts';
 
@@ -158,27 +158,31 @@ export class RequestOracle implements WorldEars {
     const { written } = this.#world.clusters.virtual.store;
     const [namespace = '', name = ''] = key.split('/');
     const object = this.#world.clusters.virtual.find(resource as RigResource, namespace, name);
-    const service = this.#world.clusters.virtual.find('services', namespace, name);
+    const named = resource === 'endpointslices' ? object?.metadata.labels?.['kubernetes.io/service-name'] : name;
+    const service = this.#world.clusters.virtual.find('services', namespace, named ?? '');
     if (object === undefined || service === undefined || object.metadata.uid !== ownedUidOf(copy)) return;
     if (Object.keys((service['spec'] as { selector?: object }).selector ?? {}).length > 0) return;
+    const about = [`/${key}`, `/${namespace}/${named}`];
     const isQuiet = (one: Written): boolean =>
-      one.atMs < since || !one.key.endsWith(`/${key}`) || one.by?.daemon !== undefined;
+      one.atMs < since || one.by?.daemon !== undefined || !about.some((end) => one.key.endsWith(end));
     if (!written.every(isQuiet)) return;
     const other = (resource as Marked['kind']) === 'endpointslices' && copy['addressType'] !== object['addressType'];
-    if (other || this.#hasRival(copy, key, resource) || this.#mayBeRefused(object as Marked, resource)) return;
+    const hasRival =
+      this.#hasRival({ namespace, name }, resource) || this.#hasRival({ namespace, name: named ?? '' }, 'services');
+    if (other || hasRival || this.#mayBeRefused(object as Marked, resource)) return;
     this.#board.say('S3', 'invented', `${at}: ${key} and its Service are as they are since ${quietMs / 1000} s`);
   }
 
   /** Another object may have the same place, now or a moment ago. */
-  #hasRival(copy: Marked, key: string, resource: string): boolean {
+  #hasRival(at: At, resource: string): boolean {
     const prefix = `${registry[resource as RigResource]}/`;
+    const own = this.#world.people.placeOf(at);
     return this.#world.clusters.virtual.store.written.some(({ key: stored }) => {
       if (!stored.startsWith(prefix)) return false;
-      const other = stored.slice(prefix.length);
-      if (other === key) return false;
-      const [namespace = '', name = ''] = other.split('/');
+      const [namespace = '', name = ''] = stored.slice(prefix.length).split('/');
+      if (namespace === at.namespace && name === at.name) return false;
       const place = this.#world.people.placeOf({ namespace, name });
-      return place.namespace === copy.metadata.namespace && place.name === copy.metadata.name;
+      return place.namespace === own.namespace && place.name === own.name;
     });
   }
 

@@ -27,7 +27,7 @@ export interface WorldEars {
   acted?(act: Act): void;
   /** Called between two timers, when nothing is left to do. */
   still?(): void;
-  calm?(): Promise<void>;
+  calm?(act: Extract<Act, { do: 'calm' }>): Promise<void>;
 }
 
 /** A start finds two servers that answer, so a daemon that is not ready by then waits for something that a fault took away. */
@@ -206,7 +206,7 @@ export class World {
       case 'wait':
         return this.advance(act.ms);
       case 'calm':
-        for (const one of this.ears) await one.calm?.();
+        for (const one of this.ears) await one.calm?.(act);
         return;
       case 'reload':
         return this.#reload(act.configuration);

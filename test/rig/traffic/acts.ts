@@ -53,8 +53,8 @@ export type Act =
   /** kill -9, and nobody there for a while. */
   | { do: 'down'; daemon: number; ms: number }
   | { do: 'wait'; ms: number }
-  /** People are still until the daemon must have finished; then everything is compared. */
-  | { do: 'calm' };
+  /** People are still until the daemon must have finished; then everything is compared. A long one also looks whether it stays so. */
+  | { do: 'calm'; isShort?: true };
 
 export type Pairs = Readonly<Record<string, string>>;
 

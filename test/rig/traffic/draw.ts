@@ -43,7 +43,7 @@ export function drawScenario(chance: Chance): Scenario {
   const turn = more === features ? [] : draw.turn(more, patch);
   const [first = [], second = []] = phases;
   const calm: Act = { do: 'calm' };
-  const acts = [...first, calm, ...scene, calm, ...second, ...last, ...turn, calm];
+  const acts = [...first, { ...calm, isShort: true } as Act, ...scene, calm, ...second, ...last, ...turn, calm];
   const { daemons, isMapped, isTls, kinds } = features;
   return { configurations: configurationsOf(more), daemons, isMapped, isTls, kinds, before, acts };
 }

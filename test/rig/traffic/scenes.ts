@@ -6,6 +6,7 @@ import type { Features, Variant } from './features.ts';
 
 type Way = readonly [needs: Partial<Variant>, acts: () => Act[]];
 
+const shortCalm: Act = { do: 'calm', isShort: true };
 const wait = (ms: number): Act => ({ do: 'wait', ms });
 const service = (at: At, hasSelector = false): Act => ({ do: 'service', at, hasSelector, isCopied: true });
 const uncopied = (at: At): Act => ({ do: 'service', at, hasSelector: false, isCopied: false });
@@ -240,7 +241,7 @@ class Stage {
     const unseen = Array.from({ length: chance.between(1, 3) }, () => [chance.pick(possible)(), wait(1_000)]).flat();
     const acts: Act[] = [
       ...[...load(0), service(at), service({ ...at, name: 'switched-too' }), this.#made(at, resource), wait(3_000)],
-      ...[{ do: 'calm' } as Act, ...load(variants.length - 1), ...unseen, { do: 'calm' } as Act],
+      ...[shortCalm, ...load(variants.length - 1), ...unseen, shortCalm],
       ...load(0),
     ];
     return { acts, features: { ...features, variants } };

@@ -128,7 +128,8 @@ export const answerRecipes: readonly Recipe[] = [
     text: 'InternalError',
     verbs: ['update'],
     sides: ['host'],
-    times: [1, 3],
+    times: [12, 36],
+    size: [6, 9],
     boundMs: 20_000,
   },
   {
@@ -235,7 +236,7 @@ export const answerRecipes: readonly Recipe[] = [
     ms: [10_000, 60_000],
     boundMs: lateMs,
   },
-  /** All objects have been there for a while when the list comes that lacks them. */
+  /** All objects have been there for a while when the list comes that lacks them, and with size 1 nothing has happened for as long. */
   {
     class: 'F23',
     name: 'a watch that expires, and a list that is empty',
@@ -245,6 +246,7 @@ export const answerRecipes: readonly Recipe[] = [
     text: 'Expired',
     verbs: ['watch'],
     ms: [20_000, 160_000],
+    size: [0, 1],
     boundMs: proofMs,
   },
   { class: 'F23', name: 'a list that is empty', effect: 'emptyList', verbs: ['list'], times: [1, 2], boundMs: proofMs },

@@ -50,6 +50,18 @@ export const connectionRecipes: readonly Recipe[] = [
     ms: [500, 10_000, 60_000],
     boundMs: 40_000,
   },
+  /** A write waits for so long that its back-off has grown to a minute. */
+  {
+    class: 'F25',
+    name: 'connection refused for long',
+    effect: 'connectError',
+    weight: 4,
+    text: 'ECONNREFUSED',
+    verbs: ['create', 'update', 'delete'],
+    sides: ['host'],
+    ms: [150_000],
+    boundMs: 40_000,
+  },
   {
     class: 'F25',
     name: 'name not found',
