@@ -1,7 +1,7 @@
 // What references name (DESIGN 4.12): copies of Secrets and ConfigMaps on the host, imports on the virtual side, and their names.
 
-import { type Claim, type NameOnHost, render, strangersReferences } from './claims.ts';
-import { adoptLeftImports, payloadOf } from './left-imports.ts';
+import { type NameOnHost, strangersReferences } from './claims.ts';
+import { adoptLeftImports } from './left-imports.ts';
 import type { History } from './words/history.ts';
 import { annotationsOf, canonical, type JsonMap, keyOf, labelsOf, listBelow, objectKey, own } from './words/json.ts';
 import {
@@ -17,7 +17,7 @@ import {
   sixOf,
 } from './words/marks.ts';
 import { longName, type Place } from './words/names.ts';
-import type { PatchEntry, Settings, SyncedKind } from './words/settings.ts';
+import type { Settings } from './words/settings.ts';
 import type { ExpectedObject, PlainKind, PlainObject } from './words/types.ts';
 
 export type ContentKind = 'Secret' | 'ConfigMap';
@@ -25,16 +25,10 @@ export const isContent = (kind: string): kind is ContentKind => kind === 'Secret
 
 const TOKEN = 'kubernetes.io/service-account-token';
 
-const syncedKinds: readonly SyncedKind[] = ['Endpoints', 'EndpointSlice'];
-const openMarks = [BASE, MANAGED_ANNOTATIONS].map((one) => ({
+export const openMarks = [BASE, MANAGED_ANNOTATIONS].map((one) => ({
   path: ['metadata', 'annotations', one],
   mayLack: true as const,
 }));
-
-const canName = (entries: readonly PatchEntry[], kind: ContentKind): boolean =>
-  entries.some(
-    ({ reference }) => reference !== undefined && (reference.kind === kind || reference.kindPath !== undefined),
-  );
 
 export type Source = 'tenant' | 'host' | 'nowhere';
 
@@ -45,11 +39,8 @@ export class References {
   /** True: what asked for it is written; false: it may be that nothing counts it. */
   private readonly asked = new Map<string, boolean>();
 
-  private readonly configurations: readonly Settings[];
-
   constructor(history: History, configurations: readonly Settings[]) {
     this.history = history;
-    this.configurations = configurations;
     this.settings = configurations.at(-1) as Settings;
     adoptLeftImports(history, (key) => this.importableKey(key));
   }
@@ -92,7 +83,7 @@ export class References {
     return this.history.last('host', this.importableKey(key));
   }
 
-  private importableKey(key: string): string {
+  importableKey(key: string): string {
     const { naming } = this.settings;
     const [kind, rest = ''] = key.split(' ') as [PlainKind, string];
     const [namespace = '', name = ''] = rest.split('/');
@@ -118,6 +109,10 @@ export class References {
     return last === undefined ? 'nowhere' : 'tenant';
   }
 
+  isAsked(key: string): boolean {
+    return this.asked.has(key);
+  }
+
   /** The copy of a tenant's object on the host, undefined where none may be. */
   copyOf(key: string, kind: ContentKind): ExpectedObject | undefined {
     const { history, settings } = this;
@@ -141,7 +136,7 @@ export class References {
     return { side: 'host', object, open: openMarks, exists, because: 'DESIGN 4.12: exported' };
   }
 
-  private rendered(virtual: PlainObject, place: Place, kind: ContentKind): ExpectedObject['object'] {
+  rendered(virtual: PlainObject, place: Place, kind: ContentKind): ExpectedObject['object'] {
     const { history, settings } = this;
     const { naming } = settings;
     const { namespace } = virtual.metadata;
@@ -212,93 +207,9 @@ export class References {
     return !this.isImportable(host) || !this.asked.has(objectKey(virtual));
   }
 
-  /**
-   * DESIGN 3.2 and 4.12 together: what a switched-off kind left on the host is not touched and may name content, so content goes with its last
-   * reference only when every kind whose patches can name it is switched on.
-   */
-  mayBeNamedUntouched(kind: ContentKind): boolean {
-    return syncedKinds.some((synced) => !this.settings.isOn[synced] && canName(this.settings.patches[synced], kind));
-  }
-
-  /**
-   * A copy that may stay without a reference: as it was at the last calm point or as its source was at a moment since then. None that nothing
-   * has asked for since it was not there.
-   */
-  keptCopyOf(host: PlainObject, failing: readonly Claim[]): ExpectedObject | undefined {
-    if (!isContent(host.kind) || !this.isOwnCopy(host)) return undefined;
-    const annotations = annotationsOf(host);
-    const name = own(annotations, 'vcluster.loft.sh/object-name') ?? '';
-    const key = keyOf(host.kind, own(annotations, 'vcluster.loft.sh/object-namespace') ?? '', name);
-    if (!this.mayBeNamedBy(failing, key, host.metadata.name) && !this.mayBeNamedUntouched(host.kind)) return undefined;
-    const last = this.history.last('host', objectKey(host));
-    if (last === undefined && !this.wasAskedFor(key) && !this.wasNamedOnHost(name)) return undefined;
-    const sources = this.history.versions('virtual', key);
-    const made = sources.map((source) => this.rendered(source, host.metadata, host.kind as ContentKind));
-    const choices = last === undefined ? made : [last, ...made];
-    const object = choices.find((one) => payloadOf(one) === payloadOf(host)) ?? choices[0];
-    const because = 'DESIGN 3.2 and 4.12: what is not touched may name it';
-    return object && { side: 'host', object, open: openMarks, exists: 'may', because };
-  }
-
-  /**
-   * Imports that may stay without a reference, for the same reason; and while an object fails, since its old copy stays (DESIGN 4.9) and goes on
-   * naming what it named.
-   */
-  keptImports(failing: readonly Claim[]): readonly ExpectedObject[] {
-    return this.history.keysOf('virtual').flatMap((key): ExpectedObject[] => {
-      const now = this.history.now('virtual', key);
-      if (now === undefined || !isContent(now.kind) || this.asked.has(key)) return [];
-      const mark = own(annotationsOf(now), IMPORTED_FROM);
-      const isOfNow = mark !== undefined && this.importable(key)?.metadata.uid === mark;
-      const isOpen = this.mayBeNamedBy(failing, key, now.metadata.name) || this.mayBeNamedUntouched(now.kind);
-      if (!isOfNow || !isOpen) return [];
-      const wasThere = own(annotationsOf(this.history.start('virtual', key)), IMPORTED_FROM) === mark;
-      const expected = wasThere || this.wasAskedFor(key) ? this.importOf(key) : undefined;
-      return expected === undefined ? [] : [{ ...expected, exists: 'may' }];
-    });
-  }
-
-  /** The host may have written the name, which then has flowed back, and another one after it: of what the daemon writes, only the last is known. */
-  private wasNamedOnHost(name: string): boolean {
-    return this.history
-      .everKeysOf('host')
-      .filter((key) => syncedKinds.some((kind) => key.startsWith(`${kind} `)))
-      .flatMap((key) => this.history.versions('host', key))
-      .some((host) => Object.values(annotationsOf(host)).includes(name));
-  }
-
-  /** By its old copy, or by the patches that do not fail (DESIGN 4.9). */
-  private mayBeNamedBy(failing: readonly Claim[], key: string, hostName: string): boolean {
-    return failing.some(({ virtual, hostKey }) => {
-      const copies = [...this.history.versions('host', hostKey), this.history.now('host', hostKey)];
-      if (copies.some((copy) => Object.values(annotationsOf(copy)).includes(hostName))) return true;
-      return this.wasAskedFor(key, [objectKey(virtual)]);
-    });
-  }
-
-  /** Whether an object that was there at some moment since the last calm point names it, under a configuration of that time. */
-  private wasAskedFor(key: string, by = this.history.everKeysOf('virtual')): boolean {
-    let isAsked = false;
-    const nameOnHost: NameOnHost = (kind, namespace, name, entry) => {
-      isAsked ||= keyOf(kind as PlainKind, namespace, name) === key;
-      return this.name(kind, namespace, name, entry);
-    };
-    for (const settings of this.configurations)
-      for (const objectKind of syncedKinds)
-        for (const virtualKey of by)
-          if (settings.isOn[objectKind] && virtualKey.startsWith(`${objectKind} `))
-            for (const virtual of this.history.versions('virtual', virtualKey))
-              for (const patches of [settings.patches, ...eachAlone(settings.patches, objectKind)])
-                render({ settings: { ...settings, patches }, virtual, host: undefined, nameOnHost });
-    return isAsked;
-  }
-
-  /** A copy of ours whose last reference has gone, or whose export is off: only Hostward's own switches mean that nothing is touched. */
-  isSpentCopy(host: PlainObject): boolean {
-    return isContent(host.kind) && this.isOwnCopy(host);
-  }
-
-  private isOwnCopy(host: PlainObject): boolean {
+  /** Without a reference it goes, also when its export is off: only Hostward's own switches mean that nothing is touched (DESIGN 3.2). */
+  isOwnCopy(host: PlainObject): boolean {
+    if (!isContent(host.kind)) return false;
     const { naming } = this.settings;
     const annotations = annotationsOf(host);
     const namespace = own(annotations, 'vcluster.loft.sh/object-namespace') ?? '';
@@ -307,9 +218,4 @@ export class References {
     if (!naming.isMapped && host.metadata.namespace !== naming.hostNamespace) return false;
     return ownerOf(host, { namespace, name }, naming) === 'ours';
   }
-}
-
-/** DESIGN 4.9 does not say whether an object names what stands behind the patch that fails, so either is right. */
-function eachAlone(patches: Settings['patches'], kind: SyncedKind): Settings['patches'][] {
-  return patches[kind].map((entry) => ({ ...patches, [kind]: [entry] }));
 }

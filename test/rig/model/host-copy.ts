@@ -17,7 +17,15 @@ import {
   objectKey,
   own,
 } from './words/json.ts';
-import { BASE, goesNeverBack, isProtected, MANAGED_ANNOTATIONS, ownerReference, uidOnHost } from './words/marks.ts';
+import {
+  BASE,
+  goesNeverBack,
+  isProtected,
+  MANAGED_ANNOTATIONS,
+  ownerReference,
+  SLICE_MANAGER,
+  uidOnHost,
+} from './words/marks.ts';
 import type { Settings, SyncedKind } from './words/settings.ts';
 import type { ExpectedObject, Json, OpenField, PlainObject } from './words/types.ts';
 
@@ -94,6 +102,8 @@ function mapExpected(of: CopyCase, patched: Patched, map: MapName): { readonly [
   const keys = new Set([...Object.keys(patched[map]), ...Object.keys(now), ...Object.keys(mapOf(lastOfSame(of), map))]);
   for (const key of keys) {
     if (key === BASE || key === MANAGED_ANNOTATIONS || Object.hasOwn(fixed, key)) continue;
+    // DESIGN 3.18: of a slice it is the tenant's value, and so absent where the tenant has none.
+    if (key === SLICE_MANAGER && of.virtual.kind === 'EndpointSlice') continue;
     const value = pick(hostValues(of, patched, map, key), own(now, key));
     if (value !== undefined) made[key] = value;
   }

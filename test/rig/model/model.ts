@@ -14,6 +14,7 @@ import {
 } from './claims.ts';
 import { isContent, References } from './content.ts';
 import { type CopyCase, olderResults, pick, staleCopy, writtenCopy } from './host-copy.ts';
+import { KeptContent } from './kept-content.ts';
 import { type Pair, virtualValues } from './patches/two-way.ts';
 import { hasSelector, isExcluded, isWanted, mayTakeOver, serviceNameOf } from './policy.ts';
 import { History, type MapName, mapOf } from './words/history.ts';
@@ -39,6 +40,7 @@ class Judgement {
   readonly claims: readonly Claim[];
   readonly holders: ReadonlyMap<string, Claim>;
   readonly references: References;
+  readonly kept: KeptContent;
   readonly objects: ExpectedObject[] = [];
   readonly absent: AbsentObject[] = [];
 
@@ -52,6 +54,8 @@ class Judgement {
     const holders = holdersOf(claims, this.history);
     this.claims = claims.filter((claim) => !this.isWithheld(claim, holders));
     this.holders = holdersOf(this.claims, this.history);
+    const failing = this.claims.filter(({ rendering }) => !rendering.outcome.ok);
+    this.kept = new KeptContent(this.history, { configurations: this.all, references: this.references, failing });
   }
 
   /** A mirrored slice is only beside its Endpoints: not while that one is missing, excluded, refused, failing, or without its name. */
@@ -120,13 +124,9 @@ class Judgement {
     return { ...last, metadata: { ...last.metadata, labels: mapFor('labels'), annotations: mapFor('annotations') } };
   }
 
-  private get failing(): readonly Claim[] {
-    return this.claims.filter(({ rendering }) => !rendering.outcome.ok);
-  }
-
   judgeVirtual(): void {
     const named = this.references.all.flatMap(({ key }) => this.references.importOf(key) ?? []);
-    const imports = [...named, ...this.references.keptImports(this.failing)];
+    const imports = [...named, ...this.kept.imports];
     const imported = new Set(
       imports.map(({ object }) => keyOf(object.kind, object.metadata.namespace, object.metadata.name)),
     );
@@ -188,11 +188,22 @@ class Judgement {
       return;
     }
     const expected = writtenCopy(of, outcome, 'DESIGN 3.1, 3.3, 3.7, 3.8');
-    if (last === undefined && this.isOwnerMissing()) {
+    const mayBeGone = last === undefined || (now === undefined && this.mayHaveLostItsRight(claim));
+    if (mayBeGone && this.isOwnerMissing()) {
       this.objects.push({ ...expected, exists: 'may', because: `${expected.because}; no owner, nothing is made` });
       return;
     }
     this.objects.push(expected);
+  }
+
+  /** Its copy may have been deleted with right for a while (DESIGN 3.2), and is made again when the owner is back (DESIGN 3.3). */
+  private mayHaveLostItsRight(claim: Claim): boolean {
+    const { history } = this;
+    const { namespace } = claim.virtual.metadata;
+    const service = keyOf('Service', namespace, serviceNameOf(claim.virtual) ?? '');
+    const isUntouched = [objectKey(claim.virtual), service].every((key) => history.isUntouched('virtual', key));
+    const hasRivals = this.claims.filter(({ hostKey }) => hostKey === claim.hostKey).length > 1;
+    return !isUntouched || !history.isOneConfiguration || hasRivals;
   }
 
   private isOwnerMissing(): boolean {
@@ -229,12 +240,12 @@ class Judgement {
     const { history } = this;
     const last = history.last('host', hostKey);
     const now = history.now('host', hostKey);
-    const kept = now && this.references.keptCopyOf(now, this.failing);
+    const kept = now && this.kept.copyOf(now);
     if (kept !== undefined) {
       this.objects.push(kept);
       return;
     }
-    if (last === undefined || this.references.isSpentCopy(last)) return;
+    if (last === undefined || this.references.isOwnCopy(last)) return;
     if (!isSynced(last.kind) || !this.settings.isOn[last.kind] || !this.isDeletable(last)) {
       const stands = asItIs('host', last, 'DESIGN 3.2: not ours to write or delete');
       this.objects.push(

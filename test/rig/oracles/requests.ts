@@ -190,7 +190,11 @@ export class RequestOracle implements WorldEars {
   #mayBeRefused(object: Marked, resource: string): boolean {
     const text = JSON.stringify(object);
     const managedBy = object.metadata.labels?.['endpointslice.kubernetes.io/managed-by'];
-    return /boom|239\.|"10\.6\.|controlled-by/.test(text) || (resource === 'endpointslices' && managedBy !== undefined);
+    if (/boom|239\.|controlled-by/.test(text) || (resource === 'endpointslices' && managedBy !== undefined))
+      return true;
+    return this.#world.configurations.some(({ configuration }) =>
+      deniedIn(configuration).some((network) => text.includes(`"${network}`)),
+    );
   }
 
   #virtual({ verb, method, resource, namespace, name }: Passing, body: Body, at: string): void {
@@ -253,6 +257,18 @@ export class RequestOracle implements WorldEars {
     if (order < newest) this.#board.say('S2', 'back', `${at}: version ${version} of ${key} after ${versions[newest]}`);
     this.#newest.set(id, Math.max(newest, order));
   }
+}
+
+/** The beginnings of the addresses that a configuration denies, whose networks end at a dot. */
+function deniedIn(configuration: object): string[] {
+  const { addressPolicy } = (configuration as { hostward: { addressPolicy?: { deny?: readonly string[] } } }).hostward;
+  return (addressPolicy?.deny ?? []).map((network) => {
+    const [address = '', bits] = network.split('/');
+    return `${address
+      .split('.')
+      .slice(0, Number(bits) / 8)
+      .join('.')}.`;
+  });
 }
 
 function isSame(
