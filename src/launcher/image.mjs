@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { mirrorOfThisMachine, newestLock } from './image/debian.ts';
 import { buildImage, fetchParts } from './image/image.ts';
-import { makeFolder } from './image/make-folder.ts';
+import { makeFolder, makeFolderAnew } from './image/make-folder.ts';
 import { programFiles } from './image/program.ts';
 import { fail } from './launch.mjs';
 
@@ -20,7 +20,7 @@ const help = `usage: npm run image -- [--out FOLDER] [--lock FILE] [--update-loc
 
 Writes an OCI image layout for linux/amd64 and linux/arm64, and prints its folder, digest and sizes.
 
-  --out FOLDER     where the layout goes, by default dist/image
+  --out FOLDER     where the layout goes, by default dist/image; an earlier image there is replaced
   --lock FILE      versions and hashes of the Debian packages, by default config/image/debian.lock.json
   --update-lock    asks the mirror for the newest versions, writes them into the lock, and builds with them
   --mirror URL     a mirror of Debian, by default the one that apt uses on this machine
@@ -60,7 +60,7 @@ function run() {
   }
   if (values.fetch) return fetchParts({ root, lock, source });
   // Before minutes of work.
-  makeFolder('--out', values.out);
+  makeFolderAnew('--out', values.out, { what: 'earlier image', of: /^(oci-layout|blobs)$/ });
   bundle();
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   const revision = git('rev-parse', 'HEAD');

@@ -2,11 +2,11 @@
 // `npm run image` wants. It publishes nothing.
 import { execFileSync } from 'node:child_process';
 import { createPrivateKey } from 'node:crypto';
-import { readFileSync, renameSync, rmSync } from 'node:fs';
+import { readFileSync, renameSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { makeFolder } from './image/make-folder.ts';
+import { makeFolderAnew } from './image/make-folder.ts';
 import { fail } from './launch.mjs';
 import { writeRelease } from './release/release.ts';
 
@@ -19,7 +19,7 @@ The tree must be clean, and bear the version already. The same commit gives the 
 
   --version VERSION  as in package.json and in config/chart/Chart.yaml
   --key FILE         signs with this private key: ECDSA P-256, PEM (HOSTWARD_KEY_PASSPHRASE opens an encrypted one)
-  --out FOLDER       where the files go, by default release/VERSION
+  --out FOLDER       where the files go, by default release/VERSION; an earlier release there is replaced
   --mirror URL       a mirror of Debian, by default the one that apt uses on this machine
 `;
 
@@ -47,8 +47,7 @@ function run() {
   checkClean();
   const folder = values.out ?? join(root, 'release', version);
   const created = Number(process.env.SOURCE_DATE_EPOCH || git('log', '-1', '--format=%ct'));
-  rmSync(folder, { recursive: true, force: true });
-  makeFolder('--out', folder);
+  makeFolderAnew('--out', folder, { what: 'earlier release', of: /^(hostward-.*\.tgz|SHA256SUMS)$/ });
   say('npm', 'pack', '--silent', '--pack-destination', folder);
   renameSync(join(folder, `hostward-${version}.tgz`), join(folder, `hostward-npm-${version}.tgz`));
   const mirror = values.mirror === undefined ? [] : ['--mirror', values.mirror];

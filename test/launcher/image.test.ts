@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import lock from '../../config/image/debian.lock.json' with { type: 'json' };
 import { architectures, mirrorOfThisMachine } from '../../src/launcher/image/debian.ts';
 import { sha256, writeLayout } from '../../src/launcher/image/layout.ts';
-import { makeFolder } from '../../src/launcher/image/make-folder.ts';
+import { makeFolder, makeFolderAnew } from '../../src/launcher/image/make-folder.ts';
 import { nodeAbi, programPaths } from '../../src/launcher/image/program.ts';
 import { readTar, type TarEntry, writeTar } from '../../src/launcher/image/tar.ts';
 
@@ -85,6 +85,20 @@ describe('an image layout', () => {
   it('is refused in one sentence where no folder can be made, also where Node would try for ever', () => {
     for (const place of ['/proc/nope/x', join(import.meta.filename, 'x')])
       expect(() => makeFolder('--out', place)).toThrow(`--out "${place}": no folder can be made there: `);
+  });
+
+  it('replaces an earlier image, and no folder that holds anything else', () => {
+    const home = join(folder, 'home');
+    const image = { what: 'earlier image', of: /^oci-layout$/ };
+    makeFolderAnew('--out', home, image);
+    writeFileSync(join(home, 'letter.txt'), 'dear');
+    expect(() => makeFolderAnew('--out', home, image)).toThrow(
+      `--out "${home}": the folder holds something, and it is no earlier image: name another one, or empty it`,
+    );
+    expect(readdirSync(home)).toEqual(['letter.txt']);
+    writeFileSync(join(home, 'oci-layout'), '');
+    makeFolderAnew('--out', home, image);
+    expect(readdirSync(home)).toEqual([]);
   });
 
   it('names every blob by its digest and both platforms in one index', () => {
