@@ -60,7 +60,7 @@ describe('kubeAssets()', () => {
   it('names the programs that a folder lacks', () => {
     expect(kubeAssets({ KUBEBUILDER_ASSETS: '/nowhere' })).toMatchObject({
       found: undefined,
-      reason: expect.stringContaining('etcd, kube-apiserver, kube-controller-manager, kubectl not found in "/nowhere"'),
+      reason: expect.stringContaining('etcd, etcdutl, kube-apiserver, kube-controller-manager, kubectl not found in "/nowhere"'),
     });
   });
 });
