@@ -60,7 +60,9 @@ describe('kubeAssets()', () => {
   it('names the programs that a folder lacks', () => {
     expect(kubeAssets({ KUBEBUILDER_ASSETS: '/nowhere' })).toMatchObject({
       found: undefined,
-      reason: expect.stringContaining('etcd, etcdutl, kube-apiserver, kube-controller-manager, kubectl not found in "/nowhere"'),
+      reason: expect.stringContaining(
+        'etcd, etcdutl, kube-apiserver, kube-controller-manager, kubectl not found in "/nowhere"',
+      ),
     });
   });
 });
