@@ -1,6 +1,5 @@
 // The types that all verbs share: the Kit (store, catalog, clock, randomness, the tenant's hooks) and the Call (one request).
 // Must never contain behaviour.
-
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';

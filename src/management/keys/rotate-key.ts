@@ -10,7 +10,7 @@ import { isRecord } from '../../object/text/json.ts';
 import type { Store } from '../../store/store.ts';
 import { keyResource, managementGroup } from '../scope/request.ts';
 import { keyPrefix } from './book/key-book.ts';
-import { hiddenPart } from './book/stored-key.ts';
+import { hiddenPart, timeText } from './book/stored-key.ts';
 import type { Session } from './callers/callers.ts';
 import { contextOf, type KeyOptions } from './key-strategy.ts';
 import { isExpired } from './life/expiry.ts';
@@ -83,10 +83,6 @@ export function rotateKey(store: Store, parts: KeyOptions): SubresourceAction {
       },
     };
   };
-}
-
-function timeText(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19)}Z`;
 }
 
 /** There is room for one old value, and the first rotation has promised how long it goes on. */

@@ -52,10 +52,9 @@ const hasNamespace: Check = {
 
 /** Not one of the rights that a start needs, but of those in the shipped Roles. */
 async function readRight(patient: Patient): Promise<string> {
-  const look = `kubectl get namespace ${patient.settings.hostNamespace}   # with a kubectl that may`;
-  if (patient.isBeforeInstallation) return look;
-  const user = await userOf(patient.cluster('host').connection);
   const { hostNamespace: namespace } = patient.settings;
+  if (patient.isBeforeInstallation) return `kubectl get namespace ${namespace}   # with a kubectl that may`;
+  const user = await userOf(patient.cluster('host').connection);
   patient.takeLacked('host', user, [{ verb: 'get', group: '', resource: 'namespaces', namespace }]);
   return grantCommand(patient, 'host');
 }

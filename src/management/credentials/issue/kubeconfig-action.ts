@@ -8,6 +8,7 @@ import { type FieldError, invalidValue } from '../../../object/meta/field-error.
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { notFound } from '../../../object/meta/status.ts';
 import { isRecord } from '../../../object/text/json.ts';
+import { timeText } from '../../keys/book/stored-key.ts';
 import { allows } from '../../scope/allows.ts';
 import { managementGroup, projectOfNamespace } from '../../scope/request.ts';
 import { certificateRequest } from '../certificates/issue-record.ts';
@@ -94,7 +95,7 @@ async function answerOf(body: KubeObject, { spec, instance, ctx }: FormInput, fo
   const { authorityPem, user } = form;
   const text = await kubeconfigText({ name: entryName(instance), ...entry, authorityPem, user });
   // The text of a kubeconfig does not contain the end of a token, but the client must know when to ask again.
-  const annotations = { [expiresAnnotation]: `${new Date(form.expiresMs).toISOString().slice(0, 19)}Z` };
+  const annotations = { [expiresAnnotation]: timeText(form.expiresMs) };
   return { ...answer, metadata: { ...answer.metadata, annotations }, status: { kubeConfig: text } };
 }
 
