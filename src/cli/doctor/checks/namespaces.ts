@@ -7,7 +7,8 @@ import type { Check } from '../patient/check.ts';
 import { couldNotCheck, fault, ok, warning } from '../patient/finding.ts';
 import { type Patient, readNamespace } from '../patient/patient.ts';
 import { userOf } from '../patient/surplus.ts';
-import { grantCommand, homeInstead, nameNamespace, rightsCommand } from './rights.ts';
+import { homeInstead, nameNamespace } from './home.ts';
+import { grantCommand, rightsCommand } from './rights.ts';
 
 const hasNamespace: Check = {
   code: 'HW-306',

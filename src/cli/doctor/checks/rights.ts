@@ -13,6 +13,7 @@ import { couldNotCheck, type Finding, fault, faultOf, ok, warning } from '../pat
 import { type Patient, readNamespace } from '../patient/patient.ts';
 import { shippedRules } from '../patient/shipped-rules.ts';
 import { heldRights, surplusOf, userOf } from '../patient/surplus.ts';
+import { notItsNamespace } from './home.ts';
 
 const leases = 'leases';
 
@@ -44,11 +45,6 @@ export async function review(patient: Patient, side: Side, needed: readonly Perm
   const denied = needed.filter((_, index) => reviews[index] === 'denied');
   const unknown = reviews.filter((one) => one === 'unknown').length;
   if (denied.length > 0) {
-    const { homeInstead } = patient;
-    if (side === 'host' && homeInstead !== undefined) {
-      const says = `${who} has no right in ${patient.settings.hostNamespace}: is that the namespace? Its pods are in ${homeInstead}`;
-      return fault(says, { mend: nameNamespace(homeInstead) });
-    }
     patient.takeLacked(side, user, denied);
     const details = grouped(denied).map(({ verbs, what, where }) => `${verbs.join(', ')} on ${what} ${where}`);
     const says = `${who} lacks ${counted(denied.length, 'right')} of ${needed.length}`;
@@ -59,25 +55,6 @@ export async function review(patient: Patient, side: Side, needed: readonly Perm
 }
 
 export const listRights = 'kubectl auth can-i --list   # with the same kubeconfig';
-
-/** Where the pods of the account are, when it has no right in the namespace that it was sent to. */
-export async function homeInstead(patient: Patient): Promise<string | undefined> {
-  if (patient.isBeforeInstallation) return undefined;
-  const { connection } = patient.cluster('host');
-  const home = homeOf((await userOf(connection)) ?? '');
-  if (home === undefined || home === patient.settings.hostNamespace) return undefined;
-  const reviews = await reviewAll(connection, neededOnHost(patient));
-  return reviews.length > 0 && reviews.every((one) => one === 'denied') ? home : undefined;
-}
-
-export function nameNamespace(name: string): string {
-  return `name the namespace with --host-namespace ${name} or hostward.hostNamespace`;
-}
-
-/** The namespace of a ServiceAccount, and of every pod that acts as it. */
-function homeOf(user: string): string | undefined {
-  return /^system:serviceaccount:([^:]+):/.exec(user)?.[1];
-}
 
 interface Group {
   group: string;
@@ -138,7 +115,10 @@ const onHost: Check = {
   code: 'HW-502',
   needs: ['HW-301', 'HW-306'],
   applies: isInstalled,
-  look: (patient) => review(patient, 'host', neededOnHost(patient)),
+  look: (patient) =>
+    patient.homeInstead === undefined
+      ? review(patient, 'host', neededOnHost(patient))
+      : notItsNamespace(patient, patient.homeInstead),
 };
 
 const slicesInVirtual: Check = {

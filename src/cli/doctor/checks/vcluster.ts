@@ -26,14 +26,14 @@ const isOffInConfiguration: Check = {
   code: 'HW-401',
   needs: ['HW-101'],
   applies: hasSync,
-  async look({ loaded }) {
+  async look({ loaded, homeInstead }) {
     const found = loaded.warnings.filter(({ code }) => writerCodes.has(code));
     if (found.length === 0) return ok('the configuration leaves no kind to two writers');
     const details = found.map((one) => formatFault(one));
     const { virtualClusterName, hostNamespace } = loaded.settings;
     return fault('the configuration lets vCluster write what Hostward writes, or mixes their writers unsoundly', {
       details,
-      mend: switchOff({ name: virtualClusterName, namespace: hostNamespace, kinds: sharedKinds }),
+      mend: switchOff({ name: virtualClusterName, namespace: homeInstead ?? hostNamespace, kinds: sharedKinds }),
     });
   },
 };
@@ -123,7 +123,7 @@ const sidecars = ({ settings }: Patient) => sidecarsIn(settings.vcluster);
 const knowsSidecars: Check = {
   code: 'HW-403',
   needs: ['HW-301', 'HW-306', 'HW-308'],
-  applies: (patient) => patient.hasSync && sidecars(patient).length > 0,
+  applies: (patient) => patient.hasSync && patient.homeInstead === undefined && sidecars(patient).length > 0,
   async look(patient) {
     const { hostNamespace: namespace, virtualClusterName: name } = patient.settings;
     const answer = await patient.cluster('host').client.get(servicesResource, { namespace, name });

@@ -1,0 +1,58 @@
+// Finds out that the configuration names another namespace of the host than the one that is meant: a ServiceAccount whose own namespace
+// has its rights was probably sent to the wrong one, and a grant of rights there would be one in a namespace of somebody else.
+import { type Permission, reviewAll } from '../../../cluster/wire/probe.ts';
+import { servicesResource } from '../../../cluster/wire/scope.ts';
+import { type Finding, fault } from '../patient/finding.ts';
+import type { Patient } from '../patient/patient.ts';
+import { shippedRules } from '../patient/shipped-rules.ts';
+import { userOf } from '../patient/surplus.ts';
+
+/** Where the pods of the account are, when it has no right of its own in the namespace that it was sent to. */
+export async function homeInstead(patient: Patient): Promise<string | undefined> {
+  if (patient.isBeforeInstallation) return undefined;
+  const meant = patient.settings.hostNamespace;
+  const home = homeOf((await userOf(patient.cluster('host').connection)) ?? '');
+  if (home === undefined || home === meant) return undefined;
+  const [there, atHome] = await Promise.all([reviews(patient, meant), reviews(patient, home)]);
+  // A right that it has in both, as one of a ClusterRole, says nothing.
+  if (there.some((one, index) => one === 'unknown' || (one === 'allowed' && atHome[index] !== 'allowed')))
+    return undefined;
+  if (there.every((one, index) => one === atHome[index]) && there.includes('allowed')) return undefined;
+  return !(await hasOwner(patient, meant)) || (await hasOwner(patient, home)) ? home : undefined;
+}
+
+export async function notItsNamespace(patient: Patient, home: string): Promise<Finding> {
+  const who = (await userOf(patient.cluster('host').connection)) ?? 'the user of the kubeconfig';
+  const meant = patient.settings.hostNamespace;
+  const hasSome = (await reviews(patient, meant)).includes('allowed');
+  const says = hasSome
+    ? `${who} has fewer rights in ${meant} than in ${home}, where its pods are: is ${meant} the namespace?`
+    : `${who} has no right in ${meant}: is that the namespace? Its pods are in ${home}`;
+  return fault(says, { mend: nameNamespace(home) });
+}
+
+export function nameNamespace(name: string): string {
+  return `name the namespace with --host-namespace ${name} or hostward.hostNamespace`;
+}
+
+/** Of the rights that the shipped Role grants, in any namespace. */
+function reviews(patient: Patient, namespace: string) {
+  const permissions = shippedRules.flatMap(({ apiGroups, resources, verbs }) =>
+    apiGroups.flatMap((group) =>
+      resources.flatMap((resource) =>
+        verbs.map((verb): Permission => ({ verb: verb as Permission['verb'], group, resource, namespace })),
+      ),
+    ),
+  );
+  return reviewAll(patient.cluster('host').connection, permissions);
+}
+
+async function hasOwner(patient: Patient, namespace: string): Promise<boolean> {
+  const name = patient.settings.virtualClusterName;
+  return (await patient.cluster('host').client.get(servicesResource, { namespace, name })).kind === 'ok';
+}
+
+/** The namespace of a ServiceAccount, and of every pod that acts as it. */
+function homeOf(user: string): string | undefined {
+  return /^system:serviceaccount:([^:]+):/.exec(user)?.[1];
+}
