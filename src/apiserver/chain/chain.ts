@@ -208,8 +208,9 @@ export class Chain {
     if (client.kind === 'response' && client.response.headersSent) return void client.response.destroy();
     const { response } = exchange;
     if (route?.passesOn !== true) return sendStatus(response, status);
-    // The rest of the body is not read, so the connection cannot serve another request.
+    // The rest of the body is nobody's, so the connection cannot serve another request.
     if (!request.complete) response.setHeader('connection', 'close');
+    this.#unread.bound(request);
     sendStatus(response, status, { 'audit-id': trail.entry.id });
   }
 

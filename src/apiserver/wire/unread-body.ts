@@ -25,6 +25,7 @@ export class UnreadBodies {
   bound(request: IncomingMessage): void {
     if (request.complete || request.destroyed) return;
     const { socket } = request;
+    endAfterBody(request);
     const [startMs, startBytes] = [this.#clock.now(), socket.bytesRead];
     const look = () => {
       if (request.complete) return void this.#open.delete(request);
@@ -50,4 +51,19 @@ export class UnreadBodies {
     this.#open.get(request)?.cancel();
     this.#open.delete(request);
   }
+}
+
+/** After the last answer of a connection Node closes it at once, also under a client that still sends. */
+function endAfterBody(request: IncomingMessage): void {
+  const { socket } = request;
+  const { destroySoon } = socket;
+  let isLast = false;
+  socket.destroySoon = () => {
+    isLast = true;
+    socket.end();
+  };
+  request.once('close', () => {
+    socket.destroySoon = destroySoon;
+    if (isLast) socket.destroySoon();
+  });
 }
