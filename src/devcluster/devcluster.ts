@@ -53,6 +53,8 @@ export interface DevclusterOptions {
   users?: readonly AccessUser[];
   watch?: Partial<WatchSettings>;
   intercept?: Intercept;
+  /** Of several servers on one store; each would give away the addresses of the others. */
+  addresses?: ClusterAddresses;
   /** False = like a bare API server: deleted namespaces keep their contents, and dependents outlive their owners. */
   hasGarbageCollector?: boolean;
 }
@@ -84,7 +86,7 @@ export async function startDevcluster(options: DevclusterOptions = {}): Promise<
   const adminToken = options.adminToken ?? newToken();
   access.add({ name: 'admin', groups: [mastersGroup], token: adminToken });
   for (const user of options.users ?? []) access.add(user);
-  const addresses = new ClusterAddresses();
+  const addresses = options.addresses ?? new ClusterAddresses();
   const names = [...new Set([host, '127.0.0.1', 'localhost'])];
   const now = clock.wallTime();
   const { authorityFolder } = options;

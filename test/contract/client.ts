@@ -37,10 +37,21 @@ export class ApiClient {
   #agent: Agent;
   #url: string;
   #token: string | null;
+  #isOnce: boolean;
 
-  /** A null token sends no Authorization header, e.g. beside a client certificate. */
-  constructor(at: { url: string; caPem: string; token: string | null; certificate?: ClientCertificate }) {
+  /**
+   * A null token sends no Authorization header, e.g. beside a client certificate. `isOnce`: a connection for each request, so that a
+   * balancer of connections gives each request to another server.
+   */
+  constructor(at: {
+    url: string;
+    caPem: string;
+    token: string | null;
+    certificate?: ClientCertificate;
+    isOnce?: boolean | undefined;
+  }) {
     this.#url = at.url;
+    this.#isOnce = at.isOnce === true;
     this.#token = at.token;
     this.#agent = new Agent({
       connections,
@@ -88,6 +99,7 @@ export class ApiClient {
       method: method as Dispatcher.HttpMethod,
       headers,
       body: body ?? null,
+      reset: this.#isOnce,
     });
   }
 }

@@ -22,6 +22,8 @@ export interface ApiServerSubject {
   strangerToken?: string;
   /** The authority whose client certificates the server takes. */
   clientAuthority: ClusterCa;
+  /** Whether a balancer stands in front of several servers: each request has a connection of its own then. */
+  isBalanced?: boolean;
   /** Compacts the history of the server. Without it, cases about compaction are skipped. */
   compact?: () => Promise<void>;
   stop(): Promise<void>;
@@ -54,7 +56,8 @@ export function apiServerContract(
     let client: ApiClient | undefined;
     beforeAll(async () => {
       subject = await makeServer();
-      client = new ApiClient({ url: subject.url, caPem: subject.caPem, token: subject.adminToken });
+      const { url, caPem, adminToken: token, isBalanced: isOnce } = subject;
+      client = new ApiClient({ url, caPem, token, isOnce });
     });
     afterAll(async () => {
       await client?.close();

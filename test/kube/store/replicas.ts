@@ -3,13 +3,14 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer, type Server } from 'node:net';
+import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ApiClient } from '../../contract/client.ts';
 import { freePorts } from '../../free-ports.ts';
 import { people, until } from '../../management/server/bench.ts';
+import { balancer } from './balancer.ts';
 import { Cable } from './cable.ts';
 
 const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
@@ -112,7 +113,6 @@ export class Replicas {
   readonly #extra: object;
   readonly kubeconfigPath = join(this.folder, 'kubeconfig');
   #balancer: Server | undefined;
-  #turn = 0;
   all: Replica[] = [];
   admin = '';
   caPem = '';
@@ -193,12 +193,7 @@ export class Replicas {
   }
 
   #balance(port: number): Promise<void> {
-    this.#balancer = createServer((client) => {
-      const upstream = connect(this.replica(this.#turn++ % this.all.length).port, '127.0.0.1');
-      client.pipe(upstream).pipe(client);
-      client.on('error', () => upstream.destroy());
-      upstream.on('error', () => client.destroy());
-    });
+    this.#balancer = balancer(() => this.all.map((replica) => replica.port));
     writeFileSync(this.kubeconfigPath, this.kubeconfigOf(port), { mode: 0o600 });
     return new Promise((resolve) => this.#balancer?.listen(port, '127.0.0.1', resolve));
   }
