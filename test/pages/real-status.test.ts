@@ -1,7 +1,7 @@
 import { afterEach, expect, it } from 'vitest';
 import { shortText } from '../../src/cli/running/short-text.ts';
 import { statusMain } from '../../src/pages/status/status-page.ts';
-import { attentionGroups, attentionOf } from '../../src/sync/report/attention/attention.ts';
+import { attentionIn, attentionOf } from '../../src/sync/report/attention/attention.ts';
 import { syncStatus } from '../../src/sync/report/status.ts';
 import { edit, endpoints, FakeWorld, putPair } from '../sync/fake-sync.ts';
 import { entry } from '../sync/patch/fake-patch.ts';
@@ -69,7 +69,7 @@ it('a list of troubles that is cut has every reason, and its counts are complete
   const status = JSON.parse(JSON.stringify(syncStatus(world.sync)));
   expect(status.troubleByState).toEqual({ 'refused/AddressRefused': 600, 'refused/NotOwned': 1 });
   expect(status.trouble.length).toBeLessThan(500);
-  expect(attentionGroups(status).map(({ reason, count }) => `${count} ${reason}`)).toEqual([
+  expect(attentionIn(status).groups.map(({ reason, count }) => `${count} ${reason}`)).toEqual([
     '600 AddressRefused',
     '1 NotOwned',
   ]);
@@ -88,7 +88,7 @@ it.each([
   await world.run();
   const status = JSON.parse(JSON.stringify(syncStatus(world.sync)));
   expect(status.trouble.length).toBeLessThanOrEqual(500);
-  const told = attentionGroups(status).map(({ reason, count, items, isLeast }) => [
+  const told = attentionIn(status).groups.map(({ reason, count, items, isLeast }) => [
     `${count} ${reason}`,
     /patches\[\d\]/.exec(items[0]?.remedy ?? '')?.[0],
     isLeast,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { shortText } from '../../src/cli/running/short-text.ts';
 import { statusMain } from '../../src/pages/status/status-page.ts';
-import { attentionGroups, attentionOf } from '../../src/sync/report/attention/attention.ts';
+import { attentionIn, attentionOf } from '../../src/sync/report/attention/attention.ts';
 import { objectRemedies } from '../../src/sync/report/attention/remedies.ts';
 import { type StatusJson, say } from '../../src/sync/report/words.ts';
 import { leavesOf, missingFields, textOf } from './fields.ts';
@@ -299,7 +299,7 @@ describe('what needs a person', () => {
       troubleByState: { 'refused/AddressRefused': 1740, 'refused/PatchFailed': 1 },
       management: { keys: {}, expiringWithinSevenDays: 1 },
     };
-    expect(attentionGroups(status).map(({ reason, count }) => `${count} ${reason}`)).toEqual([
+    expect(attentionIn(status).groups.map(({ reason, count }) => `${count} ${reason}`)).toEqual([
       '1740 AddressRefused',
       '1 PatchFailed',
       '1 EndingSoon',
@@ -360,7 +360,7 @@ describe('what needs a person', () => {
       { key: 'ci-deploy', endsAt: '2026-01-02T00:00:00Z' },
       { key: "a'; rm", endsAt: '2026-01-03T00:00:00Z' },
     ];
-    const [group] = attentionGroups({ management: { expiringWithinSevenDays: 12, nextKeysToEnd } });
+    const [group] = attentionIn({ management: { expiringWithinSevenDays: 12, nextKeysToEnd } }).groups;
     expect(group).toMatchObject({ reason: 'EndingSoon', count: 12 });
     expect(group?.items).toMatchObject([
       {

@@ -1,6 +1,6 @@
 // The short form of `hostward status`: what a person wants to know first, in the 24 lines of a terminal, with the verdict last, where
 // the eye is. In: the status as JSON. Out: text. Everything else is for --all.
-import { type AttentionGroup, attentionGroups } from '../../sync/report/attention/attention.ts';
+import { type AttentionGroup, attentionIn } from '../../sync/report/attention/attention.ts';
 import type { AttentionItem } from '../../sync/report/attention/attention-item.ts';
 import { statusCommand } from '../../sync/report/attention/own-commands.ts';
 import { datedParts } from '../../sync/report/verdict.ts';
@@ -26,7 +26,7 @@ export function shortText(status: StatusJson, columns = Number.POSITIVE_INFINITY
   if (whole.length + last.length <= mostLines) return `${[...whole, ...last].join('\n')}\n`;
   const head = headLines(facts).flatMap((line) => wrap(line, width));
   const more = `${statusCommand(status, '--all', address)} tells the rest`;
-  const groups = attentionGroups(status, address);
+  const { groups } = attentionIn(status, address);
   const free = mostLines - rowsOf(more, width);
   const [worst] = groups;
   // The worst trouble is always shown, with its command: on a small screen the verdict makes room as well, and says the same.

@@ -1,11 +1,6 @@
 // The status page: first the verdict and since when, then what needs a person, then everything that `hostward status` shows, folded.
 // In: the daemon's status as plain data. Out: HTML. Facts and words are those of the command.
-import {
-  type AttentionGroup,
-  attentionGroups,
-  attentionSum,
-  isStandby,
-} from '../../sync/report/attention/attention.ts';
+import { type AttentionGroup, attentionIn, isStandby } from '../../sync/report/attention/attention.ts';
 import type { AttentionItem } from '../../sync/report/attention/attention-item.ts';
 import type { PageFacts } from '../../sync/report/look/page-facts.ts';
 import { datedParts } from '../../sync/report/verdict.ts';
@@ -61,10 +56,10 @@ export function statusMain(
   const { verdict } = status;
   const known = new Set(['verdict', ...sections.flatMap(({ fields }) => fields)]);
   const rest = Object.fromEntries(Object.entries(status).filter(([name]) => !known.has(name)));
-  const groups = attentionGroups(status, address);
+  const { groups, sum } = attentionIn(status, address);
   return html`<h1>Status</h1>
 ${isFacts(verdict) && verdictHtml(verdict, status['uptimeSeconds'])}
-<section id="attention" aria-labelledby="attention-title">${attentionHtml(groups, attentionSum(status, groups), isStandby(status))}</section>
+<section id="attention" aria-labelledby="attention-title">${attentionHtml(groups, sum, isStandby(status))}</section>
 <section id="hour" aria-label="The last hour">${hourHtml(status, hour, asOf)}</section>
 ${sections.map(({ id, title, fields }) => section(id, title, picked(status, fields)))}${section('daemon', 'Daemon', rest, { texts: toldIn(groups), id: 'attention' })}`;
 }

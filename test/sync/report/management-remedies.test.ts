@@ -5,7 +5,7 @@ import { damageText } from '../../../src/management/audit/chain/find-damage.ts';
 import { mendRights } from '../../../src/management/proxy/upstreams.ts';
 import { sharedStatus } from '../../../src/management/server/host/shared-store.ts';
 import { openFaults } from '../../../src/management/server/management-status.ts';
-import { attentionGroups, attentionOf } from '../../../src/sync/report/attention/attention.ts';
+import { attentionIn, attentionOf } from '../../../src/sync/report/attention/attention.ts';
 
 const startedAs = {
   program: 'npx hostward',
@@ -62,10 +62,10 @@ it('never sends a reader back to the status, and hides no trouble behind another
   const items = attentionOf(status);
   expect(items).toHaveLength(troubles.length);
   for (const { command } of items) expect(command).not.toMatch(/\bstatus\b/);
-  const groups = attentionGroups(status);
+  const groups = attentionIn(status).groups;
   for (const { items: alike } of groups) expect(new Set(alike.map(({ command }) => command)).size).toBe(1);
   const long = Array.from({ length: 30 }, (_, at) => `value ${at}`);
   const some = { ...status, long, management: { keys: {}, troubles: troubles.slice(3, 6) } };
   const short = shortText(some, 80);
-  for (const { items: alike } of attentionGroups(some)) expect(short).toContain(alike[0]?.command);
+  for (const { items: alike } of attentionIn(some).groups) expect(short).toContain(alike[0]?.command);
 });

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { objectMain } from '../../../src/pages/status/object-page.ts';
 import { objectLink, objectPath } from '../../../src/pages/status/object-paths.ts';
 import { statusMain } from '../../../src/pages/status/status-page.ts';
-import { attentionGroups, attentionOf } from '../../../src/sync/report/attention/attention.ts';
+import { attentionIn, attentionOf } from '../../../src/sync/report/attention/attention.ts';
 import { objectRemedies, unreadRemedy } from '../../../src/sync/report/attention/remedies.ts';
 import { createPageFacts } from '../../../src/sync/report/look/page-facts.ts';
 import { joinedStatus, objectStatus } from '../../../src/sync/report/object-status.ts';
@@ -102,7 +102,7 @@ describe('a reference whose content the host refuses', () => {
     for (const name of names) world.refer({ k: name }, `web-${name}`);
     world.refer({ c: 'none' }, 'other');
     await world.quiet();
-    expect(attentionGroups(told()).map(({ reason, count }) => `${count} ${reason}`)).toEqual([
+    expect(attentionIn(told()).groups.map(({ reason, count }) => `${count} ${reason}`)).toEqual([
       '130 Forbidden',
       '1 unresolved',
     ]);

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../../src/cluster/answer.ts';
 import { statusOf } from '../../../src/daemon/report.ts';
-import { attentionGroups, attentionOf } from '../../../src/sync/report/attention/attention.ts';
+import { attentionIn, attentionOf } from '../../../src/sync/report/attention/attention.ts';
 import { listObjects } from '../../../src/sync/report/object-list.ts';
 import type { StatusJson } from '../../../src/sync/report/words.ts';
 import { putPair } from '../fake-sync.ts';
@@ -89,7 +89,7 @@ describe('a right that is missing on some resources', () => {
         `grant "list" of ${resource} in the namespace h; this grants all that is missing, with a kubectl of an administrator of the host cluster`,
       ]),
     );
-    expect(attentionGroups(statusOf(on.view) as StatusJson).map(({ count }) => count)).toEqual([2]);
+    expect(attentionIn(statusOf(on.view) as StatusJson).groups.map(({ count }) => count)).toEqual([2]);
     expect(
       on
         .verdict()

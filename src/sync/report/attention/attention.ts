@@ -54,24 +54,28 @@ export interface AttentionGroup {
   listCommand?: string;
 }
 
-/** Grouped, so that a thousand objects of one reason hide no other reason. */
-export function attentionGroups(status: StatusJson, address?: string): AttentionGroup[] {
-  const groups = Map.groupBy(attentionOf(status, address), ({ group }) => group);
-  return [...groups].flatMap(([name, all]) => {
+/** Grouped, so that a thousand objects of one reason hide no other reason. The sum counts what needs a person in all groups. */
+export function attentionIn(status: StatusJson, address?: string): { groups: AttentionGroup[]; sum: number } {
+  const byName = Map.groupBy(attentionOf(status, address), ({ group }) => group);
+  let sum = 0;
+  const groups = [...byName].flatMap(([name, all]) => {
+    const counted = countOf(status, name);
+    sum += Math.max(all.length, counted);
     const byCause = [...Map.groupBy(all, ({ cause }) => cause).values()];
     return byCause.map((items): AttentionGroup => {
       const [{ reason, listedState: state }] = items as [AttentionItem];
-      const known = byCause.length === 1 ? countOf(status, name) : countOfCause(status, { name, all, items });
+      const known = byCause.length === 1 ? counted : countOfCause(status, { name, all, items });
       const count = Math.max(items.length, known ?? 0);
       return {
         reason,
         count,
-        ...(known === undefined && all.length < countOf(status, name) && { isLeast: true }),
+        ...(known === undefined && all.length < counted && { isLeast: true }),
         items,
         ...(count > 1 && state !== undefined && { listCommand: statusCommand(status, '--state', address, state) }),
       };
     });
   });
+  return { groups, sum };
 }
 
 /** Of the objects in a state, those that have one cause; undefined where the status does not tell. */
@@ -86,15 +90,6 @@ function countOfCause(
   const counts = isOnly ? troubleByState : troubleByPatch;
   const count = isFacts(counts) ? counts[isOnly ? name : `${name} ${failedPatch(message)}`] : undefined;
   return typeof count === 'number' ? count : undefined;
-}
-
-/** How many things need a person, of all groups of this status. Groups of one name are counted together, as the status counts them. */
-export function attentionSum(status: StatusJson, groups: readonly AttentionGroup[]): number {
-  const byName = Map.groupBy(
-    groups.flatMap(({ items }) => items),
-    ({ group }) => group,
-  );
-  return [...byName].reduce((sum, [name, items]) => sum + Math.max(items.length, countOf(status, name)), 0);
 }
 
 /** Of each group, also where its list is cut; 0 from an older daemon. */
