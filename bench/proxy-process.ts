@@ -8,7 +8,7 @@ import { payloadOf, type TokenClaims } from '../src/management/credentials/claim
 import { readKeySet } from '../src/management/credentials/claims/key-set.ts';
 import { Revocations } from '../src/management/credentials/claims/revocations.ts';
 import { TokenCache } from '../src/management/credentials/claims/token-cache.ts';
-import { deadNow, verifyText } from '../src/management/credentials/claims/verify-token.ts';
+import { refusedNow, verifyText } from '../src/management/credentials/claims/verify-token.ts';
 import { ManagementApi } from '../src/management/server/server.ts';
 import { answerCommands, Usage } from './answering.ts';
 import type { ProxyReadings, ProxyServing } from './bare-proxy.ts';
@@ -79,7 +79,8 @@ function tokens(rounds: number): TokenTimes[] {
   const cached = () => {
     const verified = cache.verify(text, keys, expected);
     return (
-      verified.kind === 'good' && deadNow(verified.claims, now * 1000, (of) => revocations.isRevoked(of)) === undefined
+      verified.kind === 'good' &&
+      refusedNow(verified.claims, now * 1000, (of) => revocations.isRevoked(of)) === undefined
     );
   };
   const one = () => verify(null, Buffer.from(signed), publicKey, signature);

@@ -231,7 +231,7 @@ function stopRequested(context: Context): Promise<void> {
   return new Promise((resolve) => context.onSignal('stop', resolve));
 }
 
-/** A file for another command: nothing would be done, and nobody would notice. */
+/** Such a file is for another command. This one would do nothing with it, and nobody would notice. */
 function refuseDirectAlone({ direct, management, virtualClusterName }: Settings): void {
   if (direct === undefined || management !== undefined || virtualClusterName !== '') return;
   throw new CommandFault(exitCodes.input, 'the configuration has only hostward.direct, and nothing to sync or serve', {

@@ -113,7 +113,7 @@ export type Evaluated =
   | { kind: 'answer'; json: string }
   /** Too many evaluations wait already. */
   | { kind: 'busy' }
-  /** The request itself is wrong, or the evaluation came to no end. */
+  /** The request itself is wrong, or its evaluation failed. */
   | { kind: 'wrong' | 'failed'; message: string };
 
 /** Evaluates the body of a request, away from everything else that the process does. */

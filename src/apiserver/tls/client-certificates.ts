@@ -71,7 +71,7 @@ export async function signClient(
     ],
   });
   if (!(await certificate.verify({ publicKey: await issuer.publicKey.export(), signatureOnly: true })))
-    throw new Error('sign a client certificate: want the key of the CA certificate, it is another one');
+    throw new Error('sign a client certificate: want the private key of the CA certificate, found another key');
   const certificatePem = `${certificate.toString('pem')}\n`;
   const notAfterMs = certificate.notAfter.getTime();
   return { certificatePem, keyPem: await keyPemOf(keys.privateKey), serial: plainSerial(serial), notAfterMs };

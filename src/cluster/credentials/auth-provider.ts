@@ -13,7 +13,7 @@ export async function askAuthProvider(cluster: Cluster, user: User): Promise<Rec
     throw new CredentialsError([{ code: 'CLUSTER_CREDENTIALS_UNREADABLE', message, fix: fixOf(name) }]);
   };
   const config = isRecord(provider.config) ? provider.config : {};
-  const missing = lackOf(name, config);
+  const missing = missingIn(name, config);
   if (missing !== undefined) return refuse(missing);
   const { KubeConfig } = await import('@kubernetes/client-node');
   const kubeconfig = new KubeConfig();
@@ -37,7 +37,7 @@ const renewal: Readonly<Record<string, readonly string[]>> = {
   azure: ['cmd-path', 'token-key', 'expiry-key'],
 };
 
-function lackOf(name: string, config: Readonly<Record<string, unknown>>): string | undefined {
+function missingIn(name: string, config: Readonly<Record<string, unknown>>): string | undefined {
   const wanted = renewal[name];
   if (wanted === undefined) return `wanted one of ${Object.keys(renewal).join(', ')}`;
   const has = (key: string) => typeof config[key] === 'string' && config[key] !== '';

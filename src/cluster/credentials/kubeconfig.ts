@@ -123,10 +123,10 @@ export async function selectIn(path: string, text: string): Promise<ContextResul
       'write it like http://proxy:3128; other kinds of proxies are not supported',
     );
   if (faults.length > 0 || clusterEntry === undefined || userEntry === undefined) return { kind: 'faults', faults };
-  return { kind: 'ok', selected: await toSelected(path, current, context, clusterEntry, userEntry) };
+  return { kind: 'ok', selected: await selectedOf(path, current, context, clusterEntry, userEntry) };
 }
 
-async function toSelected(
+async function selectedOf(
   path: string,
   name: string,
   context: Record<string, unknown>,

@@ -146,7 +146,7 @@ export class RawAttempt {
     this.#progressOfBody();
   }
 
-  /** A server that reads no more would else hold a body for ever that has arrived here already. */
+  /** Otherwise a server that stops reading would hold a body, which has already arrived here, for ever. */
   #progressOfBody(taken = -1): void {
     this.#timer = this.#parts.clock.after(silentAfterMs, () => {
       const { socket } = this.#sent;

@@ -65,7 +65,7 @@ export function needsLease({ leaderElection, replicas }: Settings, isDryRun: boo
 }
 
 /** Why the lease can neither be read nor renewed; one look that fails is no news. */
-export function leaseTrouble(lease: Lease | undefined, clock: Clock): string | undefined {
+function leaseTrouble(lease: Lease | undefined, clock: Clock): string | undefined {
   if (lease?.state.kind !== 'standby' || lease.state.troubleSinceMs === undefined) return undefined;
   return clock.now() - lease.state.troubleSinceMs >= toldAfterMs ? lease.state.trouble : undefined;
 }

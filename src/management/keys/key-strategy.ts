@@ -224,7 +224,7 @@ export class KeyStrategy implements Strategy {
     };
     const by = session.credential.subject;
     write.facts = { context, by, plain: '', wasDisabled: facts.isDisabled, judge };
-    // Without the value the object may look unchanged, and nothing would be judged.
+    // Without the value the object may look unchanged, and the verbs judge only changed objects. So it is judged here.
     if (key === '' || isSameKey) return;
     const errors = [...validateKey(object).errors, ...judge(object).errors];
     throw new StatusFault(invalid({ group: managementGroup, kind: 'OwnedAccessKey' }, part.record.name, errors));

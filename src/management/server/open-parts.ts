@@ -66,7 +66,7 @@ export interface OpenParts {
   /** Binds continue tokens to their callers. */
   pageSeal(user: User, text: string): string;
   key: Kind;
-  /** The revision since which the user sees what it sees now. */
+  /** The revision of the last change to what the user may see. */
   visibleSince(user: User): { since: number } | undefined;
   lastActivityMs(facts: KeyFacts): number | undefined;
   world: KeyWorld;

@@ -47,7 +47,7 @@ export class SecretVersions {
   readonly #followed: Follower;
   #keys: TokenKeys | undefined;
   #tokenKey: TokenKeyInUse | undefined;
-  /** A pepper that keys are made with and that is not here. */
+  /** The version of the pepper with which other replicas make keys, while it has not arrived here. */
   #lacking: number | undefined;
   /** Since when every living replica has a version, by its name. */
   readonly #everywhereMs = new Map<string, number>();

@@ -76,14 +76,14 @@ const immutableFields = [
   'deletionGracePeriodSeconds',
 ] as const;
 
-export function validateLabels(labels: Readonly<Record<string, string>>, path: string): FieldError[] {
+function validateLabels(labels: Readonly<Record<string, string>>, path: string): FieldError[] {
   return errorsOfEach(Object.entries(labels), ([key, value]) => [
     ...labelKeyProblems(key).map((problem) => invalidValue(path, key, problem)),
     ...labelValueProblems(value).map((problem) => invalidValue(path, value, problem)),
   ]);
 }
 
-export function validateAnnotations(annotations: Readonly<Record<string, string>>, path: string): FieldError[] {
+function validateAnnotations(annotations: Readonly<Record<string, string>>, path: string): FieldError[] {
   const errors = errorsOfEach(Object.keys(annotations), (key) =>
     // Annotation keys allow upper case everywhere, unlike label keys.
     labelKeyProblems(key.toLowerCase()).map((problem) => invalidValue(path, key, problem)),

@@ -131,7 +131,7 @@ export class Follower {
       throw new Error(`watch the ${what}: want a watch after revision ${revision}, the store has forgotten it`);
     this.#watch = watch;
     this.#unread = revision;
-    // The stop could only close the watch before this one.
+    // A stop while this watch was being opened could not close it.
     if (this.#stop.signal.aborted) watch.close();
     return watch;
   }

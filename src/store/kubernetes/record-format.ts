@@ -5,7 +5,7 @@ import type { StoredRecord } from '../store.ts';
 import type { HostRecord } from './host-records.ts';
 
 /** A record of a later format is left alone: a newer program has written it. */
-export const recordFormat = 2;
+const recordFormat = 2;
 /** Records of format 1 have no seal. A program that knows no seals does not start on a store that has them. */
 const unsealedFormat = 1;
 export const sealedFormat = 2;

@@ -226,6 +226,6 @@ export function sentenceOf(outcome: Outcome): string {
   if (outcome.kind !== 'refused' || !outcome.detail) return outcome.message;
   const right = refusedRight(outcome.detail);
   if (right === undefined) return `${outcome.message}: ${outcome.detail}`;
-  // The message says the rest; the words of the server would be there again for each object.
+  // The message says all but the namespace, so the words of the server, which are long, are left out.
   return right.namespace === undefined ? outcome.message : `${outcome.message} in namespace "${right.namespace}"`;
 }

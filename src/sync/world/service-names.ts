@@ -10,7 +10,7 @@ import { type Behind, CopiesBehind } from './copies-behind.ts';
 /** A tenant may have thousands of objects at one Service; the first ones show as well as all of them that it has some. */
 const judgedObjects = 100;
 
-/** What a clash of names asks of a kind. */
+/** What must be known of a kind to judge a clash of names. */
 export interface NameView {
   /** True once the first lists of the kind have arrived. */
   isReady(): boolean;

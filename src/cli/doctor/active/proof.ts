@@ -45,7 +45,7 @@ export interface SyncProof {
   /** By kind: what the daemon said of the object whose copy did not come. */
   because: ReadonlyMap<string, string>;
   changed: ReadonlyMap<string, number | undefined>;
-  /** Copies that did not go by themselves. */
+  /** Copies that were still there after their originals were deleted. */
   stayed: readonly string[];
   /** What could not be deleted. */
   left: readonly string[];

@@ -72,7 +72,7 @@ export function verifyText(text: string, keys: KeySet, { issuer, audience }: Exp
 }
 
 /** The checks of every use: the times, and whether the key has changed since. */
-export function deadNow(
+export function refusedNow(
   claims: TokenClaims,
   nowMs: number,
   isRevoked: (claims: TokenClaims) => boolean,

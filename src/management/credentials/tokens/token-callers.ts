@@ -14,7 +14,7 @@ import { parseScope } from '../../scope/parse-scope.ts';
 import type { Scope } from '../../scope/scope.ts';
 import type { TokenClaims } from '../claims/claims.ts';
 import { TokenCache } from '../claims/token-cache.ts';
-import { deadNow, type RefusedBecause, refusedText, unproved } from '../claims/verify-token.ts';
+import { type RefusedBecause, refusedNow, refusedText, unproved } from '../claims/verify-token.ts';
 import type { TokenKeys } from './token-keys.ts';
 import type { TokenLedger } from './token-ledger.ts';
 
@@ -55,7 +55,7 @@ export class TokenCallers {
     if (verified.kind === 'refused' && unproved.has(verified.because)) return undefined;
     if (verified.kind === 'refused') throw new StatusFault(unauthorized(refusedText[verified.because]));
     const { claims } = verified;
-    const because = this.#deadNow(claims);
+    const because = this.#refusedNow(claims);
     if (because !== undefined) throw new StatusFault(unauthorized(refusedText[because]));
     const found = this.#keyOf(claims, address);
     if (found.kind === 'dead') throw new StatusFault(unauthorized(deadText[found.because]));
@@ -79,15 +79,15 @@ export class TokenCallers {
   }
 
   #endOf(claims: TokenClaims, address: string | undefined): string | undefined {
-    const because = this.#deadNow(claims);
+    const because = this.#refusedNow(claims);
     if (because !== undefined) return refusedText[because];
     const found = this.#keyOf(claims, address);
     return found.kind === 'dead' ? this.#parts.deadText[found.because] : undefined;
   }
 
-  #deadNow(claims: TokenClaims): RefusedBecause | undefined {
+  #refusedNow(claims: TokenClaims): RefusedBecause | undefined {
     const { ledger, clock } = this.#parts;
-    return deadNow(claims, clock.wallTime().getTime(), (token) => ledger.isRevoked(token));
+    return refusedNow(claims, clock.wallTime().getTime(), (token) => ledger.isRevoked(token));
   }
 
   #keyOf({ keyName, keyUid }: TokenClaims, address: string | undefined): ReturnType<typeof credentialOf> {

@@ -211,7 +211,7 @@ export class DirectEndpoint {
     return this.#watch.ageSeconds;
   }
 
-  /** Undefined = tokens are accepted. */
+  /** Why no token is accepted; undefined = tokens are accepted. */
   get trouble(): string | undefined {
     return (
       this.#watch.trouble ?? (this.#keys.keys.size === 0 ? 'the key set of the platform is not known yet' : undefined)

@@ -9,8 +9,8 @@ import type { TokenClaims } from '../../credentials/claims/claims.ts';
 import type { Revocations } from '../../credentials/claims/revocations.ts';
 import { TokenCache } from '../../credentials/claims/token-cache.ts';
 import {
-  deadNow,
   looksLikeToken,
+  refusedNow,
   refusedText,
   unproved,
   type Verified,
@@ -51,7 +51,7 @@ export class TokenGate {
     if (trouble !== undefined) throw new StatusFault(unavailable(`${trouble}, so no token is accepted`));
     const verified = await this.#verify(bearer);
     if (verified.kind === 'refused' && unproved.has(verified.because)) return undefined;
-    const because = verified.kind === 'refused' ? verified.because : this.#deadNow(verified.claims);
+    const because = verified.kind === 'refused' ? verified.because : this.#refusedNow(verified.claims);
     if (because !== undefined) throw new StatusFault(unauthorized(refusedText[because]));
     if (verified.kind === 'refused') return undefined;
     const holder = this.#holderFor(verified.claims);
@@ -66,7 +66,7 @@ export class TokenGate {
     if (claims === undefined) return unauthorized('the token is not known any more');
     const trouble = this.#parts.trouble();
     if (trouble !== undefined) return unavailable(`${trouble}, so no token is accepted`);
-    const because = this.#deadNow(claims);
+    const because = this.#refusedNow(claims);
     return because === undefined ? undefined : unauthorized(refusedText[because]);
   }
 
@@ -91,9 +91,9 @@ export class TokenGate {
     return this.#cache.verify(text, keys.keys, expected);
   }
 
-  #deadNow(claims: TokenClaims) {
+  #refusedNow(claims: TokenClaims) {
     const { clock, revocations } = this.#parts;
-    return deadNow(claims, clock.wallTime().getTime(), (token) => revocations.isRevoked(token));
+    return refusedNow(claims, clock.wallTime().getTime(), (token) => revocations.isRevoked(token));
   }
 
   /** Undefined for a caller without a token. */

@@ -137,7 +137,7 @@ export function sharedStatus(
 }
 
 /** For `hostward status`. `silentMs`: of this replica, which knows it better than its last heartbeat. */
-export function replicaRow({ replica, about, heardMsAgo }: LiveReplica, silentMs: number | undefined): ReplicaStatus {
+function replicaRow({ replica, about, heardMsAgo }: LiveReplica, silentMs: number | undefined): ReplicaStatus {
   const { lagMs, sweeps, configuration, peppers, tokenKeys } = wordsIn(about);
   return {
     replica,

@@ -3,7 +3,7 @@ import { isRecord, shapeOf } from '../../../object/text/json.ts';
 import { type ObjectPath, shownKey } from '../../plan/excerpt.ts';
 import type { ResultProblem } from '../../plan/kind.ts';
 
-/** A problem below the value that was judged. Only a found problem pays for its path. */
+/** A problem below the value that was judged. Its path is made only when there is one, because most values have none. */
 export interface Below {
   place: ObjectPath;
   said: string;

@@ -32,13 +32,13 @@ export function blamedPatchOf(
   view: PatchView,
   place: ObjectPath,
 ): CompiledPatch | undefined {
-  const steps = stepsTo(view, place);
+  const steps = nodesTo(view, place);
   for (const write of [...writes].reverse()) if (hasWritten(write, steps, place)) return write.patch;
   const [first, ...others] = new Set(writes.filter((write) => hasWrittenBelow(write, steps)).map(({ patch }) => patch));
   return others.length === 0 ? first : undefined;
 }
 
-function stepsTo(view: PatchView, place: ObjectPath): PathNode[] {
+function nodesTo(view: PatchView, place: ObjectPath): PathNode[] {
   const steps: PathNode[] = [];
   let here: unknown = view;
   for (const key of place) {

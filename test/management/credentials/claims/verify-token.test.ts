@@ -7,8 +7,8 @@ import { Revocations, readEntry } from '../../../../src/management/credentials/c
 import { maxCachedTokens, TokenCache } from '../../../../src/management/credentials/claims/token-cache.ts';
 import {
   aheadSeconds,
-  deadNow,
   lateSeconds,
+  refusedNow,
   verifyText,
 } from '../../../../src/management/credentials/claims/verify-token.ts';
 import {
@@ -31,7 +31,7 @@ const none = () => false;
 
 function refusal(text: string): string {
   const verified = verifyText(text, keys, expected);
-  return verified.kind === 'refused' ? verified.because : (deadNow(verified.claims, nowMs, none) ?? 'good');
+  return verified.kind === 'refused' ? verified.because : (refusedNow(verified.claims, nowMs, none) ?? 'good');
 }
 
 const good = tokenOf();
