@@ -4,7 +4,7 @@ import type { KubeObject } from '../object/meta/object.ts';
 import { invalid, pathNotFound } from '../object/meta/status.ts';
 import { visibleRecord } from './caller/visibility.ts';
 import type { ServedRequest } from './chain/served-request.ts';
-import { faultSubject, groupVersionOf, type Kind, type Subresource, type WriteContext } from './kinds/kind.ts';
+import { faultSubject, groupVersionOf, type Kind, type Subresource, type SubresourceAction } from './kinds/kind.ts';
 import type { Call, Kit, VerbOutcome } from './kinds/kit.ts';
 import { schemaErrors } from './kinds/schema-errors.ts';
 import { timestamp } from './meta/object-meta.ts';
@@ -184,16 +184,23 @@ async function watch(resourceRequest: ResourceRequest, call: Call): Promise<void
   const { response, trail } = resourceRequest.exchange;
   const stream = new WatchStream(call, response, settings);
   resourceRequest.watching(stream);
-  const startedMs = call.kit.clock.now();
   const headers = {
     'cache-control': 'no-cache, private',
     'content-type': 'application/json',
     ...(warningHeaders(call) as Record<string, string[]>),
   };
-  // The end is written after the start, because the audit log keeps the order of its calls.
-  await stream.run(headers, () => void trail.streamStarts());
-  const durationMs = call.kit.clock.now() - startedMs;
-  await trail.ends(response.statusCode, { bytes: stream.sentBytes, durationMs });
+  let hasBegun = false;
+  // The audit log keeps the order of its calls.
+  const begun = () => {
+    hasBegun = true;
+    void trail.ends(200);
+    void trail.streamStarts();
+  };
+  try {
+    await stream.run(headers, begun);
+  } finally {
+    if (hasBegun) await trail.streamEnds({ bytesIn: 0, bytesOut: stream.sentBytes, reason: '' });
+  }
 }
 
 async function answer(call: Call, object: KubeObject, { dryRun }: WriteOptions): Promise<VerbOutcome> {
@@ -237,13 +244,14 @@ function checkSchema({ kind, kit }: Call, object: KubeObject): void {
   if (errors.length > 0) throw new StatusFault(invalid(faultSubject(kind), object.metadata.name ?? '', errors));
 }
 
-function contextOf(call: Call, dryRun: boolean): WriteContext & { name: string; note(text: string): void } {
+function contextOf(call: Call, dryRun: boolean): Omit<Parameters<SubresourceAction>[1], 'object'> {
   return {
     user: call.user,
     now: timestamp(call.kit.clock.wallTime()),
     dryRun,
     namespace: call.target.namespace,
     name: call.target.name,
+    ended: () => call.ended?.(),
     warn: (line) => void call.warnings.push(line),
     note: (text) => call.note?.(text),
     wrote: (written) => call.wrote?.(written),

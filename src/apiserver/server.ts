@@ -5,7 +5,9 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { pause } from '../clock.ts';
+import type { Status } from '../object/meta/status.ts';
 import { KindIndexes } from './caller/kind-index.ts';
+import { changedView } from './caller/visibility.ts';
 import { Chain, type Classification, type Route } from './chain/chain.ts';
 import { makeListener } from './chain/listener.ts';
 import type { Client, Entrance, ServedRequest } from './chain/served-request.ts';
@@ -193,10 +195,13 @@ export class ApiServer {
   }
 
   /**
-   * Ends the selected watches with 410 after the visibility of their users has changed, so that these clients list again. The
+   * Ends watches with an ERROR event; undefined = the watch goes on. Whose rights have changed gets 410 and lists again: the
    * tenant's `visibleTo` must already return the new visibility, or the new lists would show the old view.
    */
-  expireWatches(isAffected: (user: User, kind: Kind) => boolean): void {
-    for (const watch of [...this.#watches]) if (isAffected(watch.user, watch.kind)) watch.expire();
+  endWatchesWhere(why: (user: User, kind: Kind) => Status | undefined): void {
+    for (const watch of [...this.#watches]) {
+      const because = why(watch.user, watch.kind);
+      if (because !== undefined) watch.endBecause(because.code === 403 ? changedView : because);
+    }
   }
 }

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { WrittenText } from '../kinds/kind.ts';
-import type { Audit, AuditedRequest, AuditedStream, PassedStream } from '../kinds/kit.ts';
+import type { Audit, AuditedRequest, PassedStream } from '../kinds/kit.ts';
 import type { Target } from '../request/target.ts';
 
 /** The deletion of a selection may go through a hundred thousand objects, and their texts wait for its end. */
@@ -43,10 +43,10 @@ export class AuditTrail {
   }
 
   /** Only the first call counts: a fault while sending the answer must not add a second record. */
-  async ends(code: number, stream?: AuditedStream): Promise<void> {
+  async ends(code: number): Promise<void> {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    await this.#audit?.ends(this.#entry, code, stream);
+    await this.#audit?.ends(this.#entry, code);
   }
 }
 

@@ -45,6 +45,9 @@ export function isBeforeView(call: Pick<Call, 'visibility'>, revision: number): 
   return revision < (call.visibility?.since ?? 0);
 }
 
+/** The end of a watch whose user may see something else now, so that the client lists again. */
+export const changedView = expired('What you may see has changed: list again.');
+
 export function checkView(call: Pick<Call, 'visibility'>, revision: number | undefined): void {
   if (revision === undefined || revision < 0 || !isBeforeView(call, revision)) return;
   throw new StatusFault(expired('What you may see has changed since that resourceVersion: list again.'));

@@ -2,6 +2,7 @@
 // A kind is data with a few functions. The kit must never contain the name of a kind.
 import type { FieldError } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
+import type { Status } from '../../object/meta/status.ts';
 import type { User, Visibility } from '../request/identity.ts';
 import type { Schema } from './schema.ts';
 
@@ -145,6 +146,8 @@ export type SubresourceAction = (
     object: KubeObject | undefined;
     /** Adds a sentence to the record of the request in the audit log. */
     note(text: string): void;
+    /** Why the sender's credential does not hold any more, to be asked when an action has waited; undefined = it does. */
+    ended(): Status | undefined;
   },
 ) => KubeObject | Promise<KubeObject>;
 

@@ -50,12 +50,11 @@ export interface Audit {
    * request happens without an audit record.
    */
   begins(entry: AuditedRequest): void | Promise<void>;
-  /** Runs when a watch begins to flow. */
+  /** Runs when a watch, or a stream or session that a route passes on, begins to flow; `ends` has run before its first byte. */
   streamStarts?(entry: AuditedRequest): void | Promise<void>;
-  /** Runs at the end of a stream or session that a route passed on; `ends` has run before its first byte. */
   streamEnds?(entry: AuditedRequest, end: PassedStream): void | Promise<void>;
-  /** Runs once for each request: before the answer is sent, or after the end of a watch. */
-  ends(entry: AuditedRequest, code: number, stream?: AuditedStream): void | Promise<void>;
+  /** Runs once for each request, before the answer is sent. */
+  ends(entry: AuditedRequest, code: number): void | Promise<void>;
 }
 
 export interface AuditedRequest {
@@ -76,13 +75,7 @@ export interface AuditedRequest {
   written?: { first: WrittenText[]; count: number };
 }
 
-/** Size and length of a finished watch. */
-export interface AuditedStream {
-  bytes: number;
-  durationMs: number;
-}
-
-/** Size and end of a stream or session that was passed on. */
+/** Size and end of a watch, or of a stream or session that was passed on. */
 export interface PassedStream {
   /** Bytes from the client. */
   bytesIn: number;

@@ -1,5 +1,5 @@
 // Answers what Node would answer itself, or not at all: connections that do not speak HTTP or that send too large headers, CONNECT,
-// and an Expect header that asks for something else than 100-continue. Each answer is a Status like every other refusal. Where Node
+// and an Expect header. Each answer is a Status like every other refusal. Where Node
 // has no response object yet, this file writes the answer by hand. It also guards the sockets that Node hands over for an upgrade.
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import { Socket } from 'node:net';
@@ -180,6 +180,13 @@ export function answerClientErrors(
     if (isAnswering(socket)) cutOff(socket);
     // Node's time limits no longer hold here, and a client that keeps its end open must not keep the socket.
     else refuseUpgrade({ socket, clock }, methodNotAllowed().status);
+  });
+  server.on('checkContinue', (request, response) => {
+    // Only a body that somebody reads is asked for; Node would ask before anybody has looked who sends it.
+    request.once('resume', () => {
+      if (!response.headersSent) response.writeContinue();
+    });
+    server.emit('request', request, response);
   });
   server.on('checkExpectation', (request, response) => {
     if (announcesBody(request)) guardBody(request, response);

@@ -3,7 +3,7 @@
 // In: the audit hooks of the kit, events of the store, backups. Out: lines in files, and a database that keeps revoked keys dead.
 // A write whose line cannot be stored is not carried out. Must never know how a request is served, nor a secret, a body or a header.
 import { randomUUID } from 'node:crypto';
-import type { Audit, AuditedRequest, AuditedStream, PassedStream } from '../../apiserver/kinds/kit.ts';
+import type { Audit, AuditedRequest, PassedStream } from '../../apiserver/kinds/kit.ts';
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
@@ -128,17 +128,13 @@ export class AuditLog implements Audit {
     }
   }
 
-  async ends(entry: AuditedRequest, code: number, stream?: AuditedStream): Promise<void> {
+  async ends(entry: AuditedRequest, code: number): Promise<void> {
     const hasBegun = this.#begun.has(entry);
     // A request without a valid credential has no first line; and a source that must wait is not recorded each time.
     const isRefusal = code === 401 || code === 403;
     if (!hasBegun && !isRefusal) return;
-    const { id } = entry;
     try {
-      const end: AuditEntry =
-        stream === undefined
-          ? outcomeEntry(this.#common(id), code, entry)
-          : { ...this.#common(id), stage: 'streamEnd', bytesIn: 0, bytesOut: stream.bytes, reason: '' };
+      const end = outcomeEntry(this.#common(entry.id), code, entry);
       // Both at once, so that they share one write to the disk.
       const lines = hasBegun ? [end] : [this.#intent(entry), end];
       await Promise.all(lines.map((line) => this.#write(line)));

@@ -49,7 +49,6 @@ export interface OpenIssuingOptions {
   /** Opens the keys that sign, where other replicas must have them too. */
   openKeys(open: () => Promise<TokenKeys>): Promise<TokenKeys>;
   callerOf: TokenIssueParts['callerOf'];
-  endOf: TokenIssueParts['endOf'];
   visibleSince: NonNullable<Kind['visibleTo']>;
   deadText: TokenCallersOptions['deadText'];
   userOf: TokenCallersOptions['userOf'];
@@ -61,8 +60,7 @@ export interface OpenIssuingOptions {
 const keyChoreMs = 60_000;
 
 export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing> {
-  const { folder, store, followers, world, clock, log, issuer, callerOf, endOf, visibleSince, deadText, userOf } =
-    options;
+  const { folder, store, followers, world, clock, log, issuer, callerOf, visibleSince, deadText, userOf } = options;
   const nowMs = () => clock.wallTime().getTime();
   const failed = (error: unknown) =>
     log.error({ component: 'management', error: String(error) }, 'state of direct tokens not written');
@@ -91,7 +89,7 @@ export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing>
     keys,
     ledger,
     callers: new TokenCallers({ keys, ledger, world, issuer, clock, deadText, userOf, misses: options.misses }),
-    kinds: [tokenKind(issueToken({ keys, ledger, world, issuer, callerOf, endOf })), revocationKind(visibleTo)],
+    kinds: [tokenKind(issueToken({ keys, ledger, world, issuer, callerOf })), revocationKind(visibleTo)],
     route: keySetPath(keys),
     async stop() {
       isStopped = true;

@@ -181,7 +181,6 @@ async function partsOf(
   const issuing = await openIssuing({
     ...about,
     callerOf,
-    endOf: (user) => callers.endOf(user),
     deadText,
     userOf,
     misses,

@@ -23,7 +23,7 @@ import { type BackupSource, type BackupTaken, takeBackup } from '../audit/recove
 import type { Issuing } from '../credentials/credentials.ts';
 import { Kubeconfigs } from '../credentials/issue/kubeconfigs.ts';
 import { makeOwnKey } from '../credentials/issue/make-key.ts';
-import { isRevocation } from '../credentials/tokens/revocation-kind.ts';
+import { endOfRevocations } from '../credentials/tokens/revocation-kind.ts';
 import { ExpiredKeys, GraceChore } from '../keys/key-chores.ts';
 import { SaidLeavers } from '../keys/life/leavers.ts';
 import { IngressListener } from '../proxy/ingress-listener.ts';
@@ -91,7 +91,7 @@ export class ManagementApi {
     const database = this.#options.database ?? (await databaseFor(this.#options));
     const settings = () => this.#settings;
     const kinds = () => this.#running?.api.kit.catalog.kinds ?? [];
-    const revocationsLost = () => this.#running?.api.expireWatches((_user, kind) => isRevocation(kind));
+    const revocationsLost = () => this.#running?.api.endWatchesWhere(endOfRevocations);
     const { dataDir: folder, baseURL } = server;
     const stored = {
       ...{ folder, secretsFolder: secretsFolder(server), baseURL, settings, kinds },
@@ -191,8 +191,9 @@ export class ManagementApi {
   #endStreams(): void {
     const { api, callers, proxy } = this.#need();
     const trouble = storeTrouble(this.#need());
-    api.expireWatches((user) => trouble !== undefined || !callers.isStill(user));
-    proxy.endWhere((user) => (trouble === undefined ? callers.endOf(user) : serviceUnavailable(trouble)));
+    const endOf = trouble === undefined ? callers.endOf.bind(callers) : () => serviceUnavailable(trouble);
+    api.endWatchesWhere(endOf);
+    proxy.endWhere(endOf);
   }
 
   async close(): Promise<void> {

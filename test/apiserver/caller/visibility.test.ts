@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { changedView } from '../../../src/apiserver/caller/visibility.ts';
 import type { Kind } from '../../../src/apiserver/kinds/kind.ts';
 import type { User, Visibility } from '../../../src/apiserver/request/identity.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
@@ -153,7 +154,7 @@ describe('a change of one caller’s visibility', () => {
     const shop = await start();
     const [ann, bob] = [await watch(shop, 'ann'), await watch(shop, 'bob')];
     while (shop.server.watchCount < 2) await new Promise((resolve) => setImmediate(resolve));
-    shop.server.expireWatches(({ name }) => name === 'ann');
+    shop.server.endWatchesWhere(({ name }) => (name === 'ann' ? changedView : undefined));
     expect(await ann.next()).toMatchObject({ type: 'ERROR', object: { code: 410, reason: 'Expired' } });
     expect(await ann.next()).toBeUndefined();
     await shop.call('POST', gadgets, gadget('a', 'bob'));
@@ -174,7 +175,7 @@ describe('a change of one caller’s visibility', () => {
     };
     const opening = watch(shop, 'ann');
     while (shop.server.watchCount < 1) await new Promise((resolve) => setImmediate(resolve));
-    shop.server.expireWatches(({ name }) => name === 'ann');
+    shop.server.endWatchesWhere(({ name }) => (name === 'ann' ? changedView : undefined));
     release();
     const lines = await opening;
     expect(await lines.next()).toMatchObject({ type: 'ERROR', object: { code: 410 } });

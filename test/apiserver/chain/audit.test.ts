@@ -79,10 +79,9 @@ describe('an audit', () => {
     const heard: string[] = [];
     const audit: Audit = {
       begins: ({ target, user }) => void heard.push(`${user?.name} begins ${target.verb} ${target.path}`),
-      ends: ({ target, user }, code, stream) => {
-        const bytes = stream === undefined ? '' : ` after ${stream.bytes} bytes`;
-        heard.push(`${user?.name} ends ${target.verb} ${target.path} ${code}${bytes}`);
-      },
+      ends: ({ target, user }, code) => void heard.push(`${user?.name} ends ${target.verb} ${target.path} ${code}`),
+      streamStarts: () => void heard.push('a stream starts'),
+      streamEnds: (_, { bytesOut }) => void heard.push(`a stream ends after ${bytesOut} bytes`),
     };
     return { heard, audit };
   };
@@ -109,19 +108,20 @@ describe('an audit', () => {
     ]);
   });
 
-  it('records the beginning of a watch, and its end with the number of sent bytes', async () => {
+  it('records the beginning of a watch, its outcome before the first byte, and its end with the number of sent bytes', async () => {
     const { heard, audit } = listening();
     const shop = await startShop({ audit });
     await shop.call('POST', collection, widget('a'));
     heard.length = 0;
     const headers = { authorization: 'Bearer owner-token' };
     const response = await fetch(`${shop.server.url}${collection}?watch=true`, { headers });
-    expect(heard).toEqual([`owner begins watch ${collection}`]);
+    const begun = [`owner begins watch ${collection}`, `owner ends watch ${collection} 200`, 'a stream starts'];
+    expect(heard).toEqual(begun);
     shop.server.endWatches();
     const bytes = (await response.text()).length;
-    while (heard.length < 2) await new Promise((resolve) => setImmediate(resolve));
-    expect(heard.slice(1)).toEqual([`owner ends watch ${collection} 200 after ${bytes} bytes`]);
+    while (heard.length < 4) await new Promise((resolve) => setImmediate(resolve));
+    expect(heard.slice(3)).toEqual([`a stream ends after ${bytes} bytes`]);
     await shop.call('GET', `${collection}?watch=true&timeoutSeconds=x`);
-    expect(heard.slice(2)).toEqual([`owner begins watch ${collection}`, `owner ends watch ${collection} 400`]);
+    expect(heard.slice(4)).toEqual([`owner begins watch ${collection}`, `owner ends watch ${collection} 400`]);
   });
 });

@@ -7,7 +7,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { makeServingCertificate } from '../../../src/apiserver/tls/certificates.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 import { startShop } from '../shop/shop-of-test.ts';
-import { collection, openShop, type Shop } from '../shop/widgets.ts';
+import { collection, openShop, type Shop, widget } from '../shop/widgets.ts';
 
 const folders: string[] = [];
 afterEach(async () => {
@@ -133,6 +133,45 @@ describe('a malformed request', () => {
     clearInterval(writes);
     const expecting = await raw(shop, 'POST / HTTP/1.1\r\nHost: x\r\nExpect: 200-maybe\r\nContent-Length: 2\r\n\r\n{}');
     expect(bodyOf(expecting)).toMatchObject({ kind: 'Status', code: 417, message: expect.stringContaining('Expect') });
+  });
+});
+
+describe('Expect: 100-continue', () => {
+  const body = JSON.stringify(widget('asked-first'));
+  const head = (token: string) =>
+    `POST ${collection} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\nAuthorization: Bearer ${token}\r\nExpect: 100-continue\r\nContent-Length: ${body.length}\r\n\r\n`;
+  /** Sends the body when it is asked for, as clients do. */
+  const asking = (shop: Shop, text: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const socket = connectPlain(shop.server.port, '127.0.0.1', () => socket.write(text));
+      let answer = '';
+      socket.on('data', (bytes) => {
+        answer += bytes.toString();
+        if (answer.endsWith('100 Continue\r\n\r\n')) socket.write(body);
+      });
+      socket.on('close', () => resolve(answer));
+      socket.on('error', reject);
+    });
+
+  it('of a stranger is refused, and no body is asked for', async () => {
+    const shop = await startShop();
+    const answer = await asking(shop, head('wrong'));
+    expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+    expect(answer).not.toContain('100 Continue');
+    expect(answer).toMatch(/connection: close/i);
+  });
+
+  it('of somebody who may send gets 100 and then the answer, once', async () => {
+    const shop = await startShop();
+    const answer = await asking(shop, head('owner-token'));
+    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 100', 'HTTP/1.1 201']);
+  });
+
+  it('with a body that is too long for the server is refused before the body', async () => {
+    const shop = await startShop();
+    const longest = head('owner-token').replace(/Content-Length: \d+/, 'Content-Length: 99999999');
+    const answer = await asking(shop, longest);
+    expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 413']);
   });
 });
 

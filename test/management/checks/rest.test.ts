@@ -189,7 +189,7 @@ describe('watches', () => {
     await end(name);
     const ended = await Promise.race([watch.ended.then(() => true), new Promise((run) => setTimeout(run, 5_000))]);
     expect(ended).toBe(true);
-    expect(watch.events.at(-1)).toMatchObject({ type: 'ERROR', object: { kind: 'Status', code: 410 } });
+    expect(watch.events.at(-1)).toMatchObject({ type: 'ERROR', object: { kind: 'Status', code: 401 } });
   });
 });
 

@@ -74,7 +74,8 @@ describe('authentication by access keys', () => {
     expect(refused).toMatchObject({ code: 401, body: { message: 'the access key is disabled' } });
     await watch.ended;
     expect(tookMs()).toBeLessThan(1_000);
-    expect(watch.events.at(-1)).toMatchObject({ type: 'ERROR', object: { code: 410 } });
+    const because = { code: 401, reason: 'Unauthorized', message: 'the access key is disabled' };
+    expect(watch.events.at(-1)).toMatchObject({ type: 'ERROR', object: because });
     expect(await change('switched', { disabled: false })).toMatchObject({ code: 200 });
     expect(await codeOf(key)).toBe(200);
   });
@@ -193,7 +194,8 @@ describe('authentication by access keys', () => {
     expect(watch.events.map(({ type }) => type)).not.toContain('ERROR');
     clock.moveSeconds(61);
     await watch.ended;
-    expect(watch.events.at(-1)).toMatchObject({ type: 'ERROR', object: { code: 410 } });
+    const because = { code: 401, message: 'the value of the access key was rotated' };
+    expect(watch.events.at(-1)).toMatchObject({ type: 'ERROR', object: because });
   });
 
   it('many bad credentials from one address are told to wait, and a good key is not', async () => {

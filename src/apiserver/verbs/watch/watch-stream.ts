@@ -2,7 +2,7 @@
 // In: the store's events. Out: frames. A client that does not read holds little memory, and is disconnected after a while.
 import type { ServerResponse } from 'node:http';
 import type { Timer } from '../../../clock.ts';
-import { expired, tooLargeResourceVersion, tooOldResourceVersion } from '../../../object/meta/status.ts';
+import { type Status, tooLargeResourceVersion, tooOldResourceVersion } from '../../../object/meta/status.ts';
 import type { StoreEvent, StoreWatch } from '../../../store/store.ts';
 import { isBeforeView } from '../../caller/visibility.ts';
 import type { Kind } from '../../kinds/kind.ts';
@@ -39,7 +39,8 @@ export class WatchStream {
   #timers = new Set<Timer>();
   #lastRevision = 0;
   #sentBytes = 0;
-  #isExpired = false;
+  /** Why the watch ends as soon as its answer has begun. */
+  #over: Status | undefined;
   /** An event waits to be written; a bookmark must not overtake the event. */
   #isBehind = true;
   #state: 'starting' | 'open' | 'ended' = 'starting';
@@ -76,9 +77,9 @@ export class WatchStream {
       if ('close' in opened) opened.close();
       return;
     }
-    if (this.#isExpired) {
+    if (this.#over !== undefined) {
       if ('close' in opened) opened.close();
-      this.expire();
+      this.endBecause(this.#over);
       return;
     }
     if ('kind' in opened) {
@@ -114,14 +115,14 @@ export class WatchStream {
     return this.#call.kind;
   }
 
-  /** Ends the watch with 410, so that the client lists again. */
-  expire(): void {
-    // run() sends the 410 after it has begun the answer.
+  /** Ends the watch with an ERROR event. */
+  endBecause(status: Status): void {
+    // run() sends the event after it has begun the answer.
     if (this.#state === 'starting') {
-      this.#isExpired = true;
+      this.#over ??= status;
       return;
     }
-    this.#send(this.#frames.error(expired('What you may see has changed: list again.')));
+    this.#send(this.#frames.error(status));
     this.end();
   }
 

@@ -5,7 +5,7 @@ import type { SubresourceAction } from '../../../apiserver/kinds/kind.ts';
 import { forbiddenBecause, StatusFault } from '../../../apiserver/request/status-fault.ts';
 import { type FieldError, invalidValue } from '../../../object/meta/field-error.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
-import { invalid, type Status } from '../../../object/meta/status.ts';
+import { invalid } from '../../../object/meta/status.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import { type KeyWorld, makersOf } from '../../keys/life/credential.ts';
 import { expiryOf } from '../../keys/life/expiry.ts';
@@ -43,8 +43,6 @@ export interface TokenIssueParts {
   world: KeyWorld;
   issuer: string;
   callerOf(user: Parameters<SubresourceAction>[1]['user']): IssuingCaller | undefined;
-  /** Why the key may do less now than when it was proved; undefined = it may do the same. */
-  endOf(user: Parameters<SubresourceAction>[1]['user']): Status | undefined;
 }
 
 const about = { group: managementGroup, kind: tokenKindName };
@@ -78,7 +76,7 @@ export function issueToken(parts: TokenIssueParts): SubresourceAction {
     const generation = await parts.ledger.issue(facts, made.expires * 1000);
     const token = await parts.keys.sign(payloadOf({ ...draft, generation }), context.nowMs);
     // The key may have changed since it was proved: a generation from after the change would outlive it, with the rights from before.
-    const because = parts.endOf(ctx.user);
+    const because = ctx.ended();
     if (because !== undefined) throw new StatusFault(because);
     const owner = { [subject.kind]: subject.name };
     const text = JSON.stringify({ metadata: answer.metadata, spec: { ...owner, scope: shownScope } });

@@ -1,9 +1,12 @@
 // Revocation as data for the kit: verifiers of direct tokens list and watch these objects, and the ledger alone writes them. Each
 // is named by the uid of an access key. Its generation only rises, so a reader that meets an object twice comes to no harm.
+import { changedView } from '../../../apiserver/caller/visibility.ts';
 import { text } from '../../../apiserver/kinds/fields.ts';
 import type { Kind } from '../../../apiserver/kinds/kind.ts';
 import { timestamp } from '../../../apiserver/meta/object-meta.ts';
+import type { User } from '../../../apiserver/request/identity.ts';
 import { storageKey, toStoredText } from '../../../apiserver/wire/stored-text.ts';
+import type { Status } from '../../../object/meta/status.ts';
 import { managementGroup, revocationResource } from '../../scope/request.ts';
 import { entrySpec, type RevocationEntry } from '../claims/revocations.ts';
 import { revocationSchemaName } from '../schema/agent-schemas.ts';
@@ -39,8 +42,9 @@ function generationIn(object: Record<string, unknown>): unknown {
   return (object['spec'] as { generation?: unknown } | undefined)?.generation;
 }
 
-export function isRevocation({ group, plural }: Kind): boolean {
-  return group === managementGroup && plural === revocationResource;
+/** For watches that must list again. */
+export function endOfRevocations(_user: User, { group, plural }: Kind): Status | undefined {
+  return group === managementGroup && plural === revocationResource ? changedView : undefined;
 }
 
 export const revocationPrefix = `/registry/${revocationResource}/`;

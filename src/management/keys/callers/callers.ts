@@ -168,11 +168,6 @@ export class Callers {
     return { credential, isAdministrator, expiryMs, networks: facts?.networksText, makers };
   }
 
-  /** Whether an open stream of this user may go on: its key is alive and as wide as it was. */
-  isStill(user: User): boolean {
-    return this.endOf(user) === undefined;
-  }
-
   /** Why an open stream of this user may not go on: 401 for a dead key, 403 for one that may do something else now. */
   endOf(user: User): Status | undefined {
     const session = this.#sessions.get(user);

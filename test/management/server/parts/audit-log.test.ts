@@ -220,14 +220,15 @@ describe('audit.reads', () => {
     const stages = lines()
       .trim()
       .split('\n')
-      .slice(-3)
+      .slice(-4)
       .map((line) => JSON.parse(line));
     expect(stages).toMatchObject([
       { stage: 'intent', request: 'watch ownedaccesskeys.management.platform' },
+      { stage: 'outcome', id: stages[0].id, code: 200 },
       { stage: 'streamStart', id: stages[0].id },
       { stage: 'streamEnd', id: stages[0].id, bytesOut: expect.any(Number) },
     ]);
-    expect(stages[2].bytesOut).toBeGreaterThan(100);
+    expect(stages[3].bytesOut).toBeGreaterThan(100);
     const revocations = '/kubernetes/management/apis/management.platform/v1/revocations';
     const query = 'watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan';
     const feed = await one.follow(`${revocations}?${query}`, one.admin);
@@ -239,10 +240,11 @@ describe('audit.reads', () => {
       lines()
         .trim()
         .split('\n')
-        .slice(-3)
+        .slice(-4)
         .map((line) => JSON.parse(line)),
     ).toMatchObject([
       { stage: 'intent', request: 'watch revocations.management.platform' },
+      { stage: 'outcome', code: 200 },
       { stage: 'streamStart' },
       { stage: 'streamEnd', bytesOut: expect.any(Number) },
     ]);
