@@ -177,12 +177,26 @@ async function parse(path: string, text: string): Promise<ParsedFile> {
     );
   }
   if (!isRecord(value))
+    return isEncoded(value)
+      ? faults('CLUSTER_KUBECONFIG_INVALID', 'it is base64, as a Secret holds it', 'decode it with base64 -d')
+      : faults(
+          'CLUSTER_KUBECONFIG_INVALID',
+          'wanted a map with clusters, users and contexts, found something else',
+          'name a kubeconfig file',
+        );
+  const { kind } = value;
+  if (typeof kind === 'string' && kind !== 'Config' && value['contexts'] === undefined)
     return faults(
       'CLUSTER_KUBECONFIG_INVALID',
-      'wanted a map with clusters, users and contexts, found something else',
-      'name a kubeconfig file',
+      `it is a Kubernetes object of the kind "${excerpt(kind)}", not a kubeconfig`,
+      "write what it holds into a file; for a Secret of vCluster: kubectl get secret vc-NAME -o jsonpath='{.data.config}' | base64 -d",
     );
   return { kind: 'ok', document: value };
+}
+
+/** As people copy it out of a Secret. */
+function isEncoded(value: unknown): boolean {
+  return typeof value === 'string' && Buffer.from(value, 'base64').toString('utf8').includes('current-context');
 }
 
 function entryOf(list: unknown, name: unknown): Record<string, unknown> | undefined {

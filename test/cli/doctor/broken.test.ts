@@ -39,6 +39,8 @@ interface Case {
         userless?: boolean;
         /** The user has neither token nor certificate. */
         nameless?: boolean;
+        /** It is the Secret that holds the kubeconfig, the text in that Secret, or a folder. */
+        as?: 'secret' | 'base64' | 'folder';
       }
     >
   >;
@@ -127,7 +129,12 @@ async function kubeconfigs({ kubeconfig = {} }: Case): Promise<Partial<Record<Si
     if (change.nameless) file.users[0].user = {};
     if (change.token !== undefined) file.users[0].user.token = change.token;
     paths[side] = stage.path(`broken-${side}`);
-    await writeFile(paths[side], JSON.stringify(file), { mode: 0o600 });
+    const text = JSON.stringify(file);
+    const base64 = Buffer.from(text).toString('base64');
+    const secret = JSON.stringify({ apiVersion: 'v1', kind: 'Secret', data: { config: base64 } });
+    const written = { secret, base64, folder: text, none: text }[change.as ?? 'none'];
+    await writeFile(paths[side], written, { mode: 0o600 });
+    if (change.as === 'folder') paths[side] = stage.folder;
   }
   return paths;
 }

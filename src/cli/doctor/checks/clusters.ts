@@ -59,17 +59,19 @@ async function reach(patient: Patient, side: Side): Promise<Finding> {
   const result = await probe(connection);
   if (result.kind === 'faults') {
     await connection.close();
-    return silent(patient, side, result.faults, ownPodText(patient, side, connection.server));
+    return silent(patient, side, result.faults, loopbackText(patient, side, connection.server));
   }
   patient.takeCluster(side, await meet(credentials, result.version, clock), connection);
   return ok(`${connection.server} answers, by ${credentials.source}`);
 }
 
 /** The kubeconfig that vCluster writes names localhost, which only its own pod reaches. */
-function ownPodText({ isInPod, settings }: Patient, side: Side, server: string): string | undefined {
+function loopbackText({ isInPod, settings }: Patient, side: Side, server: string): string | undefined {
   const isLoopback = /^(localhost|127\..*|\[::1\])$/.test(new URL(server).hostname);
-  if (side === 'host' || !isInPod || !isLoopback || settings.virtualServer !== undefined) return undefined;
+  if (side === 'host' || !isLoopback || settings.virtualServer !== undefined) return undefined;
   const { virtualClusterName, hostNamespace } = settings;
+  if (!isInPod)
+    return `kubectl -n ${hostNamespace} port-forward service/${virtualClusterName} ${new URL(server).port || 443}:443   # if this is the kubeconfig that vCluster wrote, which names localhost`;
   return `unless Hostward is a sidecar of vCluster, set hostward.virtualServer to https://${virtualClusterName}.${hostNamespace}, because localhost is this pod`;
 }
 

@@ -3,6 +3,7 @@
 import { resolve } from 'node:path';
 import { countOf, formatFault } from '../../../config/fault.ts';
 import { counted } from '../../../object/text/in-words.ts';
+import type { Context } from '../../line/context.ts';
 import { faultsOf, prepareLoad } from '../../line/load-settings.ts';
 import { fileFaults } from '../../offline/checks/file-faults.ts';
 import type { Check } from '../patient/check.ts';
@@ -75,7 +76,10 @@ const filesAreClosed: Check = {
     const { context } = patient;
     const paths = [...new Set(credentialFiles(patient))].map((path) => resolve(context.cwd, path));
     const modes = await Promise.all(paths.map(async (path) => ({ path, mode: await context.files.modeOf(path) })));
-    const open = modes.filter(({ mode }) => mode !== undefined && (mode & worldBits) !== 0);
+    const mayBeOpen = modes.filter(({ mode }) => mode !== undefined && (mode & worldBits) !== 0);
+    // A folder is no file with credentials, and HW-103 has said so.
+    const folders = await Promise.all(mayBeOpen.map(({ path }) => isFolder(context, path)));
+    const open = mayBeOpen.filter((_, index) => !folders[index]);
     if (open.length === 0) return ok(`${counted(paths.length, 'file')} with credentials, none open to every user`);
     const details = open.map(({ path, mode }) => `"${path}" has the mode ${(mode ?? 0).toString(8).padStart(3, '0')}`);
     const mend = `chmod o-rwx ${open.map(({ path }) => path).join(' ')}`;
@@ -85,6 +89,13 @@ const filesAreClosed: Check = {
     });
   },
 };
+
+function isFolder({ files }: Context, path: string): Promise<boolean> {
+  return files.list(path).then(
+    () => true,
+    () => false,
+  );
+}
 
 /** The group may read: a pod's fsGroup gives its files to a group on purpose. */
 const worldBits = 0o007;
