@@ -17,7 +17,7 @@ import type { ResourceRef } from '../../../src/cluster/wire/scope.ts';
 import { daemonModule } from '../../../src/daemon/daemon.ts';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
-import { internalError } from '../../../src/object/meta/status.ts';
+import { internalError, pathNotFound } from '../../../src/object/meta/status.ts';
 import { endpointSlicesResource } from '../../../src/sync/kinds/endpointslices/endpointslice-kind.ts';
 import { freePort } from '../../free-ports.ts';
 import { type Scene, scene } from '../scene.ts';
@@ -152,7 +152,7 @@ export class Stage {
       this.heard(side, request.method ?? '', request.url ?? '');
       const answer = this.answers.find((one) => one.side === side && one.resource === resource);
       if (answer === undefined) return { kind: 'pass' };
-      return { kind: 'answer', status: internalError('broken by the test') };
+      return { kind: 'answer', status: answer.code === 404 ? pathNotFound() : internalError('broken by the test') };
     };
   }
 

@@ -14,6 +14,7 @@ import { type Patient, readNamespace } from '../patient/patient.ts';
 import { shippedRules } from '../patient/shipped-rules.ts';
 import { heldRights, surplusOf, userOf } from '../patient/surplus.ts';
 import { notItsNamespace } from './home.ts';
+import { unserved } from './served.ts';
 
 const leases = 'leases';
 
@@ -51,7 +52,7 @@ export async function review(patient: Patient, side: Side, needed: readonly Perm
     return fault(says, { details, mend: grantCommand(patient, side) });
   }
   if (unknown > 0) return couldNotCheck(`${counted(unknown, 'review')} of rights got no answer`, { mend: listRights });
-  return ok(`${who} has all ${needed.length}`);
+  return (await unserved(patient, side, needed)) ?? ok(`${who} has all ${needed.length}`);
 }
 
 export const listRights = 'kubectl auth can-i --list   # with the same kubeconfig';
