@@ -2,13 +2,47 @@ import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../src/cli/command-line.ts';
-import { linkOf } from '../../../src/pages/playground-link.ts';
+import { linkOf, readLink } from '../../../src/pages/playground-link.ts';
 import { scene } from '../../cli/scene.ts';
 import { expectAccessible } from './chromium.ts';
 import { added, found, marks, object, openedPlayground, patch, token, write } from './playground-stage.ts';
 import { storedFiles } from './stored-files.ts';
 
 const stage = openedPlayground();
+
+/** A link is deflated in the browser: those that begin between `holdLinks` and `passLinks` end with `releaseLinks`. */
+const lateLinks = `
+  let held;
+  const released = new Promise((resolve) => { globalThis.releaseLinks = () => resolve(); });
+  globalThis.holdLinks = () => { held = released; };
+  globalThis.passLinks = () => { held = undefined; };
+  const Real = CompressionStream;
+  globalThis.CompressionStream = class {
+    constructor(format) {
+      const real = new Real(format);
+      const wait = held;
+      if (held) globalThis.heldLinks = (globalThis.heldLinks ?? 0) + 1;
+      const reader = real.readable.getReader();
+      this.writable = real.writable;
+      this.readable = { getReader: () => ({ read: async () => { await wait; return reader.read(); } }) };
+    }
+  };`;
+
+/** The link of the case, in the field and in the address. */
+async function shared(page: Page): Promise<string> {
+  await page.getByRole('button', { name: 'Share' }).click();
+  await expect.poll(() => page.getByLabel('Link to this case').inputValue()).toContain('#case=');
+  await page.waitForURL(/#case=/);
+  return page.url();
+}
+
+async function openedWithLateLinks(): Promise<Page> {
+  const page = await stage.page({ permissions: ['clipboard-read', 'clipboard-write'] });
+  await page.addInitScript(lateLinks);
+  await page.goto(`${stage.origin}/playground#token=${token}`);
+  await added(page, '100.64.0.1').waitFor();
+  return page;
+}
 
 describe.skipIf(found.program === undefined)('a case in the playground, in Chromium', () => {
   it('puts hanging, swelling and throwing expressions to their places, and goes on', async () => {
@@ -149,10 +183,9 @@ describe.skipIf(found.program === undefined)('a case in the playground, in Chrom
     await added(page, 'tenant-ada').first().waitFor();
     await write(page, 'virtual', object('example.com/owner: grace'));
     await added(page, 'tenant-grace').waitFor();
-    await page.getByRole('button', { name: 'Share' }).click();
-    const link = await page.getByLabel('Link to this case').inputValue();
+    const link = await shared(page);
     expect(link).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/playground#case=1\.[\w-]+$/);
-    expect(page.url()).toBe(link);
+    expect(await page.getByLabel('Link to this case').inputValue()).toBe(link);
     const other = await stage.open(`token=${token}&${link.split('#')[1]}`);
     await added(other, 'tenant-grace').waitFor();
     expect(other.url()).toBe(link);
@@ -171,9 +204,8 @@ describe.skipIf(found.program === undefined)('a case in the playground, in Chrom
   it('copies a link to what the editors hold now, however long the box has been open', async () => {
     const page = await stage.open(undefined, { permissions: ['clipboard-read', 'clipboard-write'] });
     await added(page, '100.64.0.1').waitFor();
-    await page.getByRole('button', { name: 'Share' }).click();
+    const before = await shared(page);
     const field = page.getByLabel('Link to this case');
-    const before = await field.inputValue();
     await write(page, 'virtual', object('team: grace'));
     expect(page.url()).toBe(`${stage.origin}/playground`);
     await page.getByRole('button', { name: 'Copy' }).click();
@@ -184,6 +216,47 @@ describe.skipIf(found.program === undefined)('a case in the playground, in Chrom
     await other.locator('#text-virtual .cm-content').filter({ hasText: 'team: grace' }).waitFor();
   });
 
+  it('takes no focus from an editor when its link is made late', async () => {
+    const page = await openedWithLateLinks();
+    await page.evaluate('holdLinks()');
+    await page.getByRole('button', { name: 'Share' }).click();
+    const editor = page.locator('#text-virtual .cm-content');
+    await editor.focus();
+    await page.evaluate('releaseLinks()');
+    await expect.poll(() => page.getByLabel('Link to this case').inputValue()).toContain('#case=');
+    await page.keyboard.press('Control+a');
+    await page.keyboard.insertText(object('team: grace'));
+    await editor.filter({ hasText: 'team: grace' }).waitFor();
+  });
+
+  it('keeps what is typed while the first link is being made, and puts no link of older texts into the address', async () => {
+    const page = await openedWithLateLinks();
+    await page.evaluate('holdLinks()');
+    await page.getByRole('button', { name: 'Share' }).click();
+    await write(page, 'virtual', object('team: grace'));
+    await page.evaluate('releaseLinks()');
+    const held = async () =>
+      (await readLink((await page.getByLabel('Link to this case').inputValue()).split('#case=')[1] ?? '')).kind;
+    await expect.poll(held).toBe('case');
+    expect(page.url()).toBe(`${stage.origin}/playground`);
+    await page.reload();
+    await page.locator('#text-virtual .cm-content').filter({ hasText: 'team: grace' }).waitFor();
+  });
+
+  it('shows the link that it copied, while the link of the last key is still being made', async () => {
+    const page = await openedWithLateLinks();
+    await shared(page);
+    const field = page.getByLabel('Link to this case');
+    await page.evaluate('holdLinks()');
+    await page.locator('#text-virtual .cm-content').focus();
+    await page.keyboard.insertText('# grace\n');
+    await expect.poll(() => page.evaluate('heldLinks')).toBe(1);
+    await page.evaluate('passLinks()');
+    await page.getByRole('button', { name: 'Copy' }).click();
+    await page.getByText('Copied.').waitFor();
+    expect(await field.inputValue()).toBe(await page.evaluate('navigator.clipboard.readText()'));
+  });
+
   it('shows what a link holds in a tab where somebody has written, and gives back what was written', async () => {
     const page = await stage.open();
     await added(page, '100.64.0.1').waitFor();
@@ -192,9 +265,7 @@ describe.skipIf(found.program === undefined)('a case in the playground, in Chrom
         .locator('#text-virtual .cm-content')
         .filter({ hasText: `team: ${name}` })
         .waitFor();
-    await page.getByRole('button', { name: 'Share' }).click();
-    await page.getByLabel('Link to this case').waitFor();
-    const link = page.url();
+    const link = await shared(page);
     await write(page, 'virtual', object('team: mine'));
     await virtual('mine');
     await page.goto(link);

@@ -108,9 +108,8 @@ export function App({ token: given, styleNonce, tokenPlace, examples }: AppProps
     void load();
   };
   const share = async () => {
-    show({ kind: 'case', link: await linkOf(texts) });
-    hand.shared();
     setSharing(true);
+    hand.shared(texts, await linkOf(texts));
   };
   const download = async () => {
     const asked = await ask<TestAnswer>('test', { files: filesOf(texts, answer), update: true }, token);

@@ -1,6 +1,6 @@
 // Shows the link that holds the case as it is in the editors now, with what one should know before sending it to somebody.
 import type { VNode } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { PlaygroundCase } from '../../playground-api.ts';
 import { linkOf } from '../../playground-link.ts';
 import { addressOf } from './address.ts';
@@ -10,7 +10,8 @@ export function ShareBox({ texts }: { texts: PlaygroundCase }): VNode {
   const field = useRef<HTMLInputElement>(null);
   const [link, setLink] = useState('');
   const [said, setSaid] = useState('');
-  const isOpened = useRef(false);
+  // At once, and not when the link is made: by then somebody may have gone on to type elsewhere.
+  useLayoutEffect(() => field.current?.focus(), []);
   useEffect(() => {
     let isLatest = true;
     setSaid('');
@@ -20,16 +21,14 @@ export function ShareBox({ texts }: { texts: PlaygroundCase }): VNode {
     };
   }, [texts]);
   useEffect(() => {
-    // Once only: whoever types on must not lose the focus.
-    if (link === '' || isOpened.current) return;
-    isOpened.current = true;
-    field.current?.focus();
-    field.current?.select();
+    if (document.activeElement === field.current) field.current?.select();
   }, [link]);
   const copy = async () => {
     try {
       // Made again from the texts, because the field may lack the last key that was pressed.
-      await navigator.clipboard.writeText(addressOf(await linkOf(texts)));
+      const made = addressOf(await linkOf(texts));
+      await navigator.clipboard.writeText(made);
+      setLink(made);
       setSaid('Copied.');
     } catch {
       field.current?.select();

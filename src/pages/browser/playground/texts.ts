@@ -4,7 +4,7 @@
 import { useCallback, useRef, useState } from 'preact/hooks';
 import { type PlaygroundCase, type TextName, textNames } from '../../playground-api.ts';
 import { readLink } from '../../playground-link.ts';
-import { keepTexts, keptTexts, shownNow, showOwn } from './address.ts';
+import { keepTexts, keptTexts, show, shownNow, showOwn } from './address.ts';
 import { sentence } from './rendering.ts';
 
 export interface Example {
@@ -82,8 +82,12 @@ export function useTexts(examples: readonly Example[]) {
     setFault('');
     put(aside, true);
   };
-  /** The address holds them now. */
-  const shared = () => set({ ...latest.current, isOwn: false });
+  /** The address holds the texts now, unless somebody typed on while their link was made. */
+  const shared = (texts: PlaygroundCase, link: string) => {
+    if (latest.current.texts !== texts) return;
+    show({ kind: 'case', link });
+    set({ ...latest.current, isOwn: false });
+  };
   return { ...written, aside, example, fault, load, write, replace, bringBack, shared };
 }
 
