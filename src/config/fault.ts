@@ -136,7 +136,7 @@ const moreCode = 'CONFIG_MORE';
 /** A generated file can have a fault in every line, and a longer report does not help. */
 export const listedFaults = 100;
 
-/** Sorts and limits the faults. The last entry counts the unlisted ones: cut here, counted earlier, or in `more`. */
+/** Sorts and limits the faults. A last entry has the number of those that are left out here, were left out before, or are in `more`. */
 export function listFaults(faults: readonly Fault[], files: readonly string[], more = 0): Fault[] {
   const sorted = sortFaults(
     faults.filter(({ code }) => code !== moreCode),

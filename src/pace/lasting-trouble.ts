@@ -7,7 +7,7 @@ export const leastMs = 10_000;
 export const againMs = 300_000;
 
 export class LastingTrouble {
-  /** The last trouble that was told; undefined = it is over, or there was none. */
+  /** The last trouble that was reported; undefined = it is over, or there was none. */
   #told: string | undefined;
   #toldMs = Number.NEGATIVE_INFINITY;
 

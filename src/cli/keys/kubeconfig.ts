@@ -30,7 +30,7 @@ export async function kubeconfig(context: Context, options: Options): Promise<Ex
       hint: 'give --exec; the kubeconfig that it writes calls --exec-credential by itself',
     });
   if (options.has('exec') && options.texts('config').includes('-'))
-    throw new CommandFault(exitCodes.usage, '--exec wants a configuration that kubectl can name again, found -', {
+    throw new CommandFault(exitCodes.usage, '--exec wants a configuration file that kubectl can open later, found -', {
       hint: 'give --config FILE or --server URL',
     });
   if (options.has('exec-credential')) return printCredential(context, options, of);

@@ -43,7 +43,7 @@ function missingIn(name: string, config: Readonly<Record<string, unknown>>): str
   const has = (key: string) => typeof config[key] === 'string' && config[key] !== '';
   const token = name === 'oidc' ? 'id-token' : 'access-token';
   if (has(token)) return undefined;
-  // An ID token is renewed and never made.
+  // An ID token can be renewed, but the first one comes from a login.
   if (name === 'oidc') return `its config has no ${token}`;
   return wanted.every(has) ? undefined : `its config has no ${token}; wanted it, or ${listed(wanted)} to get one`;
 }

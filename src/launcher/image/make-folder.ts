@@ -12,7 +12,7 @@ export function makeFolder(option: string, folder: string): void {
 }
 
 /**
- * Makes the folder anew. What an earlier run has made there goes; a folder that holds anything else stays as it is, because a slip in an
+ * Empties the folder or makes it. What an earlier run has made there goes; a folder that holds anything else stays as it is, because a slip in an
  * option must not cost somebody a home.
  */
 export function makeFolderAnew(option: string, folder: string, { what, of }: { what: string; of: RegExp }): void {

@@ -28,7 +28,7 @@ export interface PatchFailure {
   source?: string;
   /** Set when another object or the machine may have caused the failure, so that a retry makes sense. */
   retryAfterMs?: number;
-  /** The rules ended before they had judged. Nobody is told, and nothing is written without them. */
+  /** The rules ended before they had judged. It is not reported, and nothing is written without them. */
   isPassing?: true;
 }
 

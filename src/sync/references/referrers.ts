@@ -102,7 +102,7 @@ export class Referrers {
     });
   }
 
-  /** What cannot be read of the kinds of what is there: it may be what was true before. */
+  /** The kinds of referenced objects that cannot be read now: what is known of such objects may be old. */
   unread(key: Key): Unread[] {
     const named = this.#registry.referencesOf({ kind: this.#kind, key }).filter((one) => one.standing !== 'unresolved');
     return [...new Set(named.map(({ kind }) => kind))].flatMap((kind) => this.#unreadOf(kind));

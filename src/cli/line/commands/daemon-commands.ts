@@ -100,7 +100,7 @@ export const doctorCommand: CommandSpec = {
       name: 'manifests',
       value: 'FILE',
       repeats: true,
-      summary: 'as --pre, for what these would install, as helm template prints it; - is standard input',
+      summary: 'as --pre, for the manifests in FILE, such as the output of helm template; - is standard input',
     },
     { name: 'active', summary: 'also make test objects, see their copies on the host, and delete them' },
     { name: 'wait', value: 'DURATION', summary: 'look again until no fault is left, at most this long, like 2m' },

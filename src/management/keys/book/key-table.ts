@@ -38,7 +38,7 @@ type Row = [
 ];
 
 /** What a person, a configuration and a maker give to many keys. */
-type People = [
+type SharedFacts = [
   subject: KeyRecord['subject'],
   granted: readonly string[],
   groups: readonly string[],
@@ -153,7 +153,7 @@ export class KeyTable {
 
   #packed({ name, record, times, isDeleted, isDisabled, groups, scoped, networksText }: KeyFacts): Row {
     const { subject, grantedGroups, holder = 0, formerHolder, madeBy = 0, createdBy = 0, kubeconfig = 0 } = record;
-    const people: People = [subject, grantedGroups, groups, holder];
+    const people: SharedFacts = [subject, grantedGroups, groups, holder];
     if (formerHolder !== undefined) people.push(formerHolder);
     const origin: Origin = [madeBy, createdBy, kubeconfig, networksText ?? 0];
     const shared = [this.#shared.hold(JSON.stringify(people)), this.#shared.hold(JSON.stringify(origin))];
@@ -196,7 +196,7 @@ export class KeyTable {
     const text = this.#texts.get((this.#places[row] as number) - 1);
     const [name, uid, id, secrets, shared, tokenGeneration, creationMs, ttl, marked] = JSON.parse(text) as Row;
     const [peopleAt, originAt, scopeAt] = shared as [number, number, number | undefined];
-    const [subject, grantedGroups, groups, holder, formerHolder] = this.#shared.parsed(peopleAt) as People;
+    const [subject, grantedGroups, groups, holder, formerHolder] = this.#shared.parsed(peopleAt) as SharedFacts;
     const [madeBy, createdBy, kubeconfig, networks] = this.#shared.parsed(originAt) as Origin;
     const record: KeyRecord = {
       name,

@@ -206,7 +206,7 @@ export class Callers {
   }
 }
 
-/** Whether the value that proved the key is over; of what was not proved by a value, a certificate say, nothing is. */
+/** Whether the value that proved the key is no longer valid. Never so for another proof, such as a certificate. */
 function isRotated({ isFormer, facts }: Session, { record }: KeyFacts, nowMs: number): boolean {
   const proof = isFormer === undefined ? undefined : facts?.record.secrets[isFormer ? 1 : 0];
   if (proof === undefined) return false;

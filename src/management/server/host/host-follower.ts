@@ -64,7 +64,7 @@ export class HostFollower {
     await this.#running;
   }
 
-  /** A list that is due is begun anew: a watch in its place would go on behind what was missed. */
+  /** A list that is due is begun again: a watch in its place would skip what was missed. */
   interrupt(then: 'list' | 'watch'): void {
     this.#then = this.#due === 'list' || this.#then === 'list' ? 'list' : then;
     this.#interrupt.abort();

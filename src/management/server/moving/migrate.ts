@@ -39,7 +39,7 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const from = await opened(options.from, options, true);
   try {
     await mustBeThere(from);
-    // What is written into a cluster is sealed with them.
+    // First, because records in a cluster are sealed with these secrets.
     await bringSecrets(secretsFolder(options.from), secretsFolder(options.to));
     const to = await opened(options.to, options, false);
     try {
