@@ -40,7 +40,7 @@ describe('the checker of stores', () => {
     expect(one.history.operations.length).toBeGreaterThan(20);
   });
 
-  const elsewhere = ['early acknowledgement', ...Object.keys(plantedReplicas)];
+  const elsewhere = ['early acknowledgement', 'state in steps', ...Object.keys(plantedReplicas)];
   const inMemory = Object.entries(plants).filter(([plant]) => !elsewhere.includes(plant));
   it.each(inMemory)('finds the planted bug "%s" by its judge "%s"', async (plant, name) => {
     const { violations } = await tallyOf('memory', seeds(20), plant as Plant);
@@ -110,6 +110,13 @@ describe('the checker of stores over HTTP', () => {
       expect(violations.length).toBeGreaterThan(0);
     },
   );
+
+  it('finds a server that reads a long first state of a watch at several revisions', async () => {
+    const told: string[] = [];
+    for (let seed = 0; seed < 40 && !told.some((what) => /: begins at \d+ with/.test(what)); seed++)
+      told.push(...(await tallyOverHttp([seed], 'state in steps')).violations.map(({ what }) => what));
+    expect(told).toContainEqual(expect.stringMatching(/: begins at \d+ with/));
+  });
 
   it('says that it has checked nothing when the histories were tame', () => {
     expect(new HttpTally().missed).toContain('a list refused because of compaction');

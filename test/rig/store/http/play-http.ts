@@ -9,6 +9,7 @@ import { SqliteStore } from '../../../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../../../src/store/store.ts';
 import { Lines, openShop, type Shop, widgetKind } from '../../../apiserver/shop/widgets.ts';
 import { Chance } from '../../play/random.ts';
+import { longWord, storedText } from '../play/long-values.ts';
 import { type Plant, planted } from '../subjects/planted.ts';
 import type { HttpHistory, Line, Selection, WatchSeen, Written } from './judge-http.ts';
 import { collectionOf, type Item, pageOf, pathOf, queryOf, thingOf } from './widget-paths.ts';
@@ -31,13 +32,17 @@ const mostWatches = 40;
 /** On a busy machine a history may take longer than the past is kept, and nobody has asked for that to be forgotten. */
 const history = { maxAgeMs: 24 * 3_600_000 };
 const memoryFolder = '/dev/shm';
+/** Of histories. Of long things a server does not hold a whole list or first state of a watch, but reads the rest later. */
+const shareLong = 0.5;
 
 export async function playHttp(seed: number, plant?: Plant): Promise<HttpHistory> {
   const chance = new Chance(seed, 'http');
   const folder = mkdtempSync(join(existsSync(memoryFolder) ? memoryFolder : tmpdir(), 'hostward-http-'));
   const inMemory = chance.isHit(0.25) ? new MemoryStore({ clock: systemClock, history }) : undefined;
   const opened = () => inMemory ?? new SqliteStore({ clock: systemClock, history, path: join(folder, 'store.db') });
-  const player = new Player();
+  // Drawn apart, so that the rest of a seed is what it was.
+  const length = new Chance(seed, 'http length');
+  const player = new Player(length.isHit(shareLong) ? length.pick([1, 1, 2]) : Number.POSITIVE_INFINITY);
   try {
     // A database that is opened again has what was before on disk alone, where a watch of the past reads it slowly.
     if (inMemory === undefined)
@@ -82,6 +87,12 @@ class Player {
   #isOver = false;
   #known = new Map<string, number>();
   #following = new Map<WatchSeen, { last: number; ended: Promise<void>; cut(): void; moved: () => void }>();
+  readonly #longEvery: number;
+
+  /** Every so manieth thing is long. */
+  constructor(longEvery: number) {
+    this.#longEvery = longEvery;
+  }
 
   writingDown(store: Store): Store {
     const prefix = storagePrefix(widgetKind, '');
@@ -172,8 +183,11 @@ class Player {
     const [namespace = '', name = ''] = key.split('/');
     const version = expect === undefined ? {} : { resourceVersion: String(expect) };
     const collection = collectionOf(namespace);
+    const word = `${++this.#count}`;
+    const nth = this.#count / this.#longEvery;
+    const size = storedText(Number.isInteger(nth) ? longWord(word, nth) : word);
     const body = {
-      ...{ apiVersion: 'shop.example/v1', kind: 'Widget', spec: { size: `${++this.#count}` } },
+      ...{ apiVersion: 'shop.example/v1', kind: 'Widget', spec: { size } },
       metadata: { name, ...version, labels: { side } },
     };
     const options = { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: version };

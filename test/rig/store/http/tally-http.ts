@@ -1,5 +1,8 @@
 // What the histories over HTTP went through, as the tally of stores counts it: a judge that has seen no bookmark and no refusal has judged nothing.
+
+import { heldLength } from '../../../../src/apiserver/verbs/collect-records.ts';
 import type { Violation } from '../history.ts';
+import { storedText } from '../play/long-values.ts';
 import type { HttpHistory } from './judge-http.ts';
 
 const sights = {
@@ -9,6 +12,7 @@ const sights = {
   oldLists: 'a list of an old revision',
   tooOldLists: 'a list refused because of compaction',
   states: 'a watch that began with the present state',
+  longStates: 'a watch that began with more than a server holds at a time',
   events: 'an event',
   bookmarks: 'a bookmark',
   left: 'a thing that left a selection while it lived on',
@@ -49,11 +53,16 @@ function* sightsOf({ changes, writes, lists, watches }: HttpHistory): Generator<
     if (pages.length > 1) yield 'pages';
   }
   const deleted = new Set(changes.filter(({ thing }) => thing === undefined).map(({ revision }) => revision));
-  for (const { lines } of watches)
+  for (const { lines } of watches) {
+    const end = lines.findIndex((line) => line.type === 'BOOKMARK' && line.endsInitial);
+    const first = lines.slice(0, Math.max(0, end)).flatMap((line) => ('thing' in line ? [line.thing.value] : []));
+    const held = first.slice(0, -1).reduce((sum, word) => sum + storedText(word).length, 0);
+    if (held > heldLength) yield 'longStates';
     for (const line of lines) {
       if (line.type === 'ERROR') yield 'tooOldWatches';
       else if (line.type !== 'BOOKMARK') yield 'events';
       else yield line.endsInitial ? 'states' : 'bookmarks';
       if (line.type === 'DELETED' && !deleted.has(line.thing.revision)) yield 'left';
     }
+  }
 }

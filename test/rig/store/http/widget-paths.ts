@@ -1,5 +1,6 @@
 // What clients over HTTP ask of widgets, and read from the answers.
 import type { HttpReply } from '../../../apiserver/shop/widgets.ts';
+import { wordOf } from '../play/long-values.ts';
 import type { Selection, Thing } from './judge-http.ts';
 
 const at = '/apis/shop.example/v1';
@@ -24,7 +25,7 @@ export function thingOf(item: unknown, revision?: number): Thing {
   const { namespace, name, labels, resourceVersion } = metadata;
   return {
     ...{ key: `${namespace}/${name}`, revision: revision ?? Number(resourceVersion) },
-    ...{ value: spec.size, side: labels?.side ?? '' },
+    ...{ value: wordOf(spec.size), side: labels?.side ?? '' },
   };
 }
 

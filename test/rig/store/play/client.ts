@@ -54,7 +54,9 @@ export class Client {
 
   #nextValue(): string {
     const word = `${this.#id}-${this.#written++}`;
-    return this.#longEvery > 0 && this.#written % this.#longEvery === 0 ? longWord(word) : word;
+    return this.#longEvery > 0 && this.#written % this.#longEvery === 0
+      ? longWord(word, this.#written / this.#longEvery)
+      : word;
   }
 
   async #do(step: Step): Promise<void> {

@@ -3,23 +3,23 @@ import type { StoredRecord, StoreEvent } from '../../../../src/store/store.ts';
 import type { Answered, Asked, Delivery } from '../history.ts';
 import type { Reach } from '../subjects/subject.ts';
 
-const mark = '+long';
-/** Two of them are more than a watch hands out at a time. */
-const length = 40_000;
+/** Two long ones are more than a watch or a page hands out at a time; a dozen vast ones are more than a store keeps at hand for its watches. */
+const lengths: Readonly<Record<string, number>> = { '+long': 40_000, '+vast': 150_000 };
+const everyVast = 3;
 
-export function longWord(word: string): string {
-  return `${word}${mark}`;
+export function longWord(word: string, nth: number): string {
+  return `${word}${nth % everyVast === 0 ? '+vast' : '+long'}`;
 }
 
 /** What the store has in place of a word. */
-function stored(word: string | undefined): string | undefined {
-  return word?.endsWith(mark) ? word.padEnd(length, '.') : word;
+export function storedText(word: string): string {
+  return word.padEnd(lengths[word.slice(-5)] ?? 0, '.');
 }
 
 /** A value that is not whole keeps its shape, so that no judge takes it for a word. */
-function wordOf(value: string): string {
+export function wordOf(value: string): string {
   const word = value.replace(/\.+$/, '');
-  return stored(word) === value ? word : value;
+  return storedText(word) === value ? word : value;
 }
 
 export function withLongValues(reach: Reach): Reach {
@@ -31,7 +31,7 @@ export function withLongValues(reach: Reach): Reach {
 }
 
 function inValues(asked: Asked): Asked {
-  return asked.verb === 'write' ? { ...asked, value: stored(asked.value) } : asked;
+  return asked.verb === 'write' && asked.value !== undefined ? { ...asked, value: storedText(asked.value) } : asked;
 }
 
 function inWords(answered: Answered): Answered {

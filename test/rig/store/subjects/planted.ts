@@ -8,6 +8,8 @@ export const plants = {
   'stale previous': 'previous',
   'page of the present': 'page',
   'read of the present': 'page',
+  /** Only over HTTP: each step of the first state of a watch shows the present of its own moment. */
+  'state in steps': 'http',
   'early bookmark': 'bookmarkable',
   'event twice': 'unique',
   /** Only of a store on a disk: its database thread says done before it has written, and after a kill a revision is given out again. */
@@ -81,6 +83,20 @@ const changes: Partial<Record<Plant, (store: Store) => Partial<Store>>> = {
       return now.kind === 'page' ? { ...now, revision: asked.revision } : asked;
     },
   }),
+  'state in steps': (store) => {
+    const begun = new Set<number>();
+    return {
+      list: async (prefix, { atRevision, ...rest } = {}) => {
+        const asked = await store.list(prefix, { ...rest, ...(atRevision !== undefined && { atRevision }) });
+        if (asked.kind !== 'page' || atRevision === undefined) return asked;
+        // Clients ask for pages of one or two.
+        if (rest.afterKey === undefined && (rest.limit ?? 0) > 2) begun.add(atRevision);
+        if (rest.afterKey === undefined || !begun.has(atRevision)) return asked;
+        const now = await store.list(prefix, rest);
+        return now.kind === 'page' ? { ...now, revision: asked.revision } : asked;
+      },
+    };
+  },
   'read of the present': (store) => ({
     read: async (keys) => store.read(keys, await store.currentRevision()),
   }),

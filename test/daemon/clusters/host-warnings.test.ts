@@ -1,0 +1,76 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Answer } from '../../../src/cluster/answer.ts';
+import type { ApiRequest, Connection } from '../../../src/cluster/wire/connection.ts';
+import type { Settings } from '../../../src/config/settings/settings.ts';
+import { HostWarnings } from '../../../src/daemon/clusters/host-warnings.ts';
+import type { Log } from '../../../src/log.ts';
+import { VirtualClock } from '../../virtual-clock.ts';
+
+const found = { kind: 'found' } as const;
+const noAnswer: Answer = { kind: 'failed', status: undefined, retryAfterMs: undefined, message: 'connection refused' };
+const absent: Answer = { kind: 'notFound', message: 'not found' };
+const there: Answer = { kind: 'ok', status: 200, object: { metadata: {} } };
+const lookMs = 60_000;
+
+describe('HostWarnings', () => {
+  const answers = { service: absent, lease: absent };
+  let clock: VirtualClock;
+  let logged: [string, unknown][];
+  let warnings: HostWarnings;
+
+  const host = {
+    request: async ({ path }: ApiRequest) => {
+      if (path.includes('/leases/')) return answers.lease;
+      return path.includes('/services/') ? answers.service : there;
+    },
+  } as unknown as Connection;
+  const note =
+    (level: string) =>
+    ({ warning }: { warning: unknown }) =>
+      void logged.push([level, warning]);
+  const log = { info: note('info'), warn: note('warn') } as unknown as Log;
+  const holding = (holderIdentity: string): Answer => {
+    const spec = { holderIdentity, renewTime: clock.wallTime().toISOString(), leaseDurationSeconds: 15 };
+    return { kind: 'ok', status: 200, object: { metadata: { name: 'lease' }, spec } };
+  };
+
+  beforeEach(() => {
+    clock = new VirtualClock();
+    logged = [];
+    Object.assign(answers, { service: absent, lease: absent });
+    const settings = {
+      ...{ virtualClusterName: 'vc', hostNamespace: 'vcluster-vc', setOwner: false, leaderElection: 'never' },
+      namespaces: { enabled: false },
+    } as unknown as Settings;
+    warnings = new HostWarnings({ clock, log, isDryRun: false }, () => settings);
+  });
+  afterEach(() => warnings.stop());
+
+  it('says once what looks wrong, keeps it while the host gives no answer, and says when it is over', async () => {
+    await warnings.start(host, found);
+    const [sentence] = warnings.sentences;
+    expect(sentence).toMatch(/^host namespace "vcluster-vc" has no Service "vc"/);
+    await clock.advance(lookMs);
+    answers.service = noAnswer;
+    await clock.advance(lookMs);
+    expect(warnings.sentences).toEqual([sentence]);
+    expect(logged).toEqual([['warn', sentence]]);
+    answers.service = there;
+    await clock.advance(lookMs);
+    expect(warnings.sentences).toEqual([]);
+    expect(logged).toEqual([
+      ['warn', sentence],
+      ['info', sentence],
+    ]);
+  });
+
+  it.each([
+    ['somebody', ['"somebody" holds the lease']],
+    ['', []],
+  ])('a lease whose holder is "%s" is held by: %j', async (holder, sentences) => {
+    answers.service = there;
+    answers.lease = holding(holder);
+    await warnings.start(host, found);
+    expect(warnings.sentences.map((one) => one.slice(0, 26))).toEqual(sentences);
+  });
+});
