@@ -56,6 +56,14 @@ describe('selectionOf()', () => {
     expect(selection).toMatchObject({ takesAll: false, index: { field: 'owner', values: ['ann'] } });
   });
 
+  it('refuses the namespace of a kind that has none', () => {
+    const target = parseTarget('GET', '/apis/shop.example/v1/widgets?fieldSelector=metadata.namespace%3Dn');
+    const ofCluster = { ...kind, namespaced: false };
+    expect(() => selectionOf({ target, kind: ofCluster, visibility: undefined })).toThrow(
+      /field label not supported: metadata\.namespace/,
+    );
+  });
+
   it.each([
     ['fieldSelector=size%3D1', /field label not supported: size/],
     ['labelSelector=app%20in', /unable to parse requirement/],

@@ -30,6 +30,17 @@ describe('DemoBoard', () => {
     expect(agreed).toHaveLength(1);
   });
 
+  it('counts from the first of several changes', async () => {
+    board.virtualChanged('shop/db', seen('10.0.0.1'));
+    board.hostChanged('host/shop-x-db', seen('10.0.0.1'));
+    board.virtualChanged('shop/db', seen('10.0.0.2'));
+    await clock.advance(4);
+    board.virtualChanged('shop/db', seen('10.0.0.3'));
+    await clock.advance(2);
+    board.hostChanged('host/shop-x-db', seen('10.0.0.3'));
+    expect(board.rows()).toMatchObject([{ state: 'in sync', lagMs: 6, lastChange: { agoMs: 6 } }]);
+  });
+
   it('names the side that changed first', async () => {
     board.virtualChanged('shop/db', seen('10.0.0.1'));
     board.hostChanged('host/shop-x-db', seen('10.0.0.1'));

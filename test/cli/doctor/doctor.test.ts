@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { chmod, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
@@ -48,6 +48,19 @@ describe('hostward doctor', () => {
     } finally {
       await bench.stop();
     }
+  });
+
+  it.each([
+    ['640', 'ok'],
+    ['604', 'warning'],
+    ['602', 'warning'],
+    ['601', 'warning'],
+  ])('a kubeconfig of the mode %s is %s', async (mode, verdict) => {
+    const path = stage.path('host');
+    await chmod(path, Number.parseInt(mode, 8));
+    const { of } = await stage.findings([]).finally(() => chmod(path, 0o600));
+    const details = verdict === 'ok' ? undefined : [`"${path}" has the mode ${mode}`];
+    expect(of('HW-104')).toMatchObject({ verdict, ...(details && { details, mend: `chmod o-rwx ${path}` }) });
   });
 
   it('says of a configuration without sync that the names are not used, with a command that shows it', async () => {

@@ -152,6 +152,19 @@ describe('hostward test', () => {
     expect(junit).toContain('&quot;a&quot;');
   });
 
+  it('looks for cases below a folder, but not in those of other packages, and not deeper than eight', async () => {
+    const files = {
+      '/home/c/own/config.yaml': 'hostward: {}\n',
+      '/home/c/node_modules/other/config.yaml': 'hostward: {}\n',
+      '/home/c/1/2/3/4/5/6/7/8/config.yaml': 'hostward: {}\n',
+      '/home/c/1/2/3/4/5/6/7/8/9/config.yaml': 'hostward: {}\n',
+      '/home/c/a/2/3/4/5/6/7/8/9/config.yaml': 'hostward: {}\n',
+    };
+    const { out } = await test(files, 'c', '-o', 'json');
+    const { cases } = JSON.parse(out) as { cases: { name: string }[] };
+    expect(cases.map(({ name }) => name).sort()).toEqual(['c/1/2/3/4/5/6/7/8', 'c/own']);
+  });
+
   it.each([
     ['no folder', [], 2],
     ['a folder that is not there', ['gone'], 1],

@@ -13,7 +13,7 @@ const there: Answer = { kind: 'ok', status: 200, object: { metadata: {} } };
 const lookMs = 60_000;
 
 describe('HostWarnings', () => {
-  const answers = { service: absent, lease: absent };
+  const answers: { service: Answer; lease: Answer } = { service: absent, lease: absent };
   let clock: VirtualClock;
   let logged: [string, unknown][];
   let warnings: HostWarnings;

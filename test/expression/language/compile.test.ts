@@ -5,6 +5,8 @@ import type { ContextUse } from '../../../src/expression/language/context-use.ts
 import { generate, sourceIndexAt } from '../../../src/expression/language/generate.ts';
 import { lintExpression } from '../../../src/expression/language/lint.ts';
 import { rootOf } from '../../../src/expression/language/member-chain.ts';
+import { parseExpression } from '../../../src/expression/language/parse.ts';
+import { expressionLimits } from '../../../src/expression/limits.ts';
 import { compiled, evaluateOne, fixture, startEvaluator } from '../evaluator-fixture.ts';
 
 interface Refused {
@@ -15,6 +17,15 @@ interface Refused {
   line: number;
   column?: number;
 }
+
+describe('an expression of the greatest length', () => {
+  it.each([
+    [expressionLimits.maxChars, 'ok'],
+    [expressionLimits.maxChars + 1, 'fault'],
+  ])('%d characters: %s', (length, kind) => {
+    expect(parseExpression(`"${'x'.repeat(length - 2)}"`).kind).toBe(kind);
+  });
+});
 
 describe('the code of a loop', () => {
   it.each([

@@ -9,6 +9,8 @@ import {
   type ChainState,
   chainLine,
   keyedDigest,
+  looksTorn,
+  lostEnd,
   plainDigest,
   readLine,
 } from '../../../src/management/audit/chain/chain.ts';
@@ -223,5 +225,30 @@ describe('a chain in a file', () => {
     const text = readFileSync(join(folder, 'audit.log'), 'utf8');
     expect(verifyChain(text, { digest })).toMatchObject({ kind: 'whole', lines: 3, torn: false });
     expect(text).not.toContain('lost');
+  });
+});
+
+describe('lostEnd()', () => {
+  const end = { line: 5, digest: 'a' };
+  it.each([
+    ['nothing was seen', undefined, undefined],
+    ['an earlier line was seen', { line: 4, digest: 'b' }, undefined],
+    ['this line was seen', { line: 5, digest: 'a' }, undefined],
+    ['another line of this number was seen', { line: 5, digest: 'b' }, { of: 'log', after: 5, seen: 5 }],
+    ['a later line was seen', { line: 6, digest: 'b' }, { of: 'log', after: 5, seen: 6 }],
+  ])('where %s', (_, seen, lines) => {
+    expect(lostEnd('log', end, seen)?.lines).toEqual(lines);
+  });
+});
+
+describe('looksTorn()', () => {
+  it.each([
+    ['{"seq":7,"prev', true],
+    ['{"se', true],
+    ['', true],
+    ['{"other":7', false],
+    ['text', false],
+  ])('of "%s" is %s', (text, isTorn) => {
+    expect(looksTorn(text)).toBe(isTorn);
   });
 });
