@@ -179,8 +179,8 @@ function watchFiles(
           log.level = logLevelOf(change.loaded.settings.logLevel, options);
           useFormat(change.loaded.settings.logFormat);
           notes.warn(change.loaded.warnings);
-          const { needsRestart } = daemon.apply(change.loaded.settings, change.loaded.compiled);
-          return notes.accepted({ changed: change.changes.flatMap(({ paths }) => paths), needsRestart });
+          const { needsRestart, inForce } = daemon.apply(change.loaded.settings, change.loaded.compiled);
+          return notes.accepted({ changed: change.changes.flatMap(({ paths }) => paths), needsRestart }, inForce);
         }
         case 'unchanged':
           return notes.unchanged();

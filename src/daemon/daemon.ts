@@ -183,7 +183,7 @@ class AssembledDaemon implements Daemon {
     await this.#clusters.close();
   }
 
-  apply(settings: Settings, patches?: DaemonOptions['patches']): { needsRestart: readonly string[] } {
+  apply(settings: Settings, patches?: DaemonOptions['patches']): ReturnType<Daemon['apply']> {
     const left = settingChanges(this.#settings, settings).filter((change) => change.needsRestart);
     const kept = Object.fromEntries(left.map(({ field }) => [field, this.#settings[field]]));
     const wasEnabled = this.#settings.endpointsEnabled;
@@ -191,8 +191,8 @@ class AssembledDaemon implements Daemon {
     this.#settings = taken;
     this.#wantedPatches = patches;
     if (wasEnabled) logSwitch(this.#settings, this.#options.log);
-    this.#changes.add(() => this.#applyNow(taken, patches));
-    return { needsRestart: left.flatMap((change) => change.paths) };
+    const inForce = this.#changes.add(() => this.#applyNow(taken, patches));
+    return { needsRestart: left.flatMap((change) => change.paths), inForce };
   }
 
   async #applyNow(settings: Settings, patches: DaemonOptions['patches']): Promise<void> {
@@ -257,6 +257,7 @@ class AssembledDaemon implements Daemon {
       since: this.#since,
       warnings: this.#hostWarnings.sentences,
       notApplied: this.#changes.notApplied,
+      isChanging: this.#changes.areUnderWay,
     };
   }
 

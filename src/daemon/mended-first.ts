@@ -11,7 +11,7 @@ interface MendedFirst {
   missingRights: readonly Pick<Outage, 'cluster' | 'since' | 'message'>[];
   /** One sentence for each verb for want of which a kind is not synced. */
   unsynced: { kinds: string; sentences: readonly string[] };
-  /** A configuration that could not be taken over. */
+  /** A configuration that is not in force, yet or for a reason. */
   late: string | undefined;
 }
 
@@ -27,6 +27,21 @@ export function toMendFirst({ notTaken, missingRights, unsynced, late }: MendedF
   // The reasons change while the same file is wrong.
   const refused = notTaken.map((text) => ({ name: `not taken: ${text.split(':')[0]}`, text }));
   return [...refused, ...rights, ...named([...verbs, ...(late === undefined ? [] : [late])])];
+}
+
+/** Why the newest configuration is not in force, where an older one is. */
+export function lateSentence({
+  notApplied,
+  isChanging,
+  phase,
+}: {
+  notApplied?: string | undefined;
+  isChanging?: boolean;
+  phase: string;
+}): string | undefined {
+  if (isChanging && phase === 'running')
+    return 'a new configuration is being taken over, and the old one is in force until then';
+  return notApplied && `the new configuration could not be applied: ${notApplied}`;
 }
 
 /** Each verb has a row of its own that says how to grant it. */

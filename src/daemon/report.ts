@@ -27,7 +27,7 @@ import type { Clusters } from './clusters/connections.ts';
 import { leaderCommand, leaderlessIn, leadershipOf, standbyBehindIn } from './clusters/lease.ts';
 import type { Outages } from './clusters/outages.ts';
 import type { RunningManagement } from './management.ts';
-import { toMendFirst, unreadFor } from './mended-first.ts';
+import { lateSentence, toMendFirst, unreadFor } from './mended-first.ts';
 import type { Readiness, ReadinessPart } from './operations/operations-server.ts';
 import type { DaemonOptions } from './options/daemon-options.ts';
 import type { RunningPatches } from './synced/patches.ts';
@@ -54,6 +54,8 @@ export interface DaemonView {
   warnings: readonly string[];
   /** Why a valid new configuration is not in force. */
   notApplied?: string | undefined;
+  /** A new configuration is being taken over. */
+  isChanging?: boolean;
 }
 
 /** Whether there is nothing but the management API. */
@@ -204,8 +206,8 @@ function aloneStatus(view: DaemonView, management: ReturnType<RunningManagement[
   const { clock, version, isDryRun } = view.options;
   const { isReady, lines } = readinessOf(view);
   const serves = isReady ? 'the management API is serving' : lines.join('; ');
-  const late = view.notApplied;
-  const more = [...(late === undefined ? [] : [lateSentence(late)]), ...(management?.troubles ?? [])];
+  const late = lateSentence(view);
+  const more = [...(late === undefined ? [] : [late]), ...(management?.troubles ?? [])];
   const state = isReady ? 'serving' : 'notReady';
   const plain = { state, isWell: isReady, sentence: serves, parts: [{ name: state, text: serves }] } as const;
   return {
@@ -251,7 +253,7 @@ function verdict(view: DaemonView, troubles: readonly string[] = []): Verdict {
       notTaken: notTaken(view),
       missingRights,
       unsynced: { kinds: 'EndpointSlices', sentences: slices.missing },
-      late: view.notApplied && lateSentence(view.notApplied),
+      late: lateSentence(view),
     }),
     unread: unreadFor(missingRights, slices.missing),
     isDryRun: options.isDryRun,
@@ -282,10 +284,6 @@ function addressesOf({ clusters }: DaemonView): { addresses?: object } {
 function foundLies({ references, sync, slices }: DaemonView): string[] {
   const doubts = [...syncsOf({ sync, slices }).flatMap(({ massDelete }) => massDelete.doubts), ...references.doubts];
   return [...new Set(doubts.filter(({ isLie }) => isLie).map(({ message }) => message))];
-}
-
-function lateSentence(late: string): string {
-  return `the new configuration could not be applied: ${late}`;
 }
 
 /** Returns a promise when the answer needs the object's patches to run. */

@@ -74,14 +74,18 @@ export class ConfigurationNotes {
     }
   }
 
-  accepted(change: { changed: readonly string[]; needsRestart: readonly string[] }): void {
+  /** `inForce` as the daemon gives it; a change that does not come into force is told by the daemon. */
+  accepted(change: { changed: readonly string[]; needsRestart: readonly string[] }, inForce: Promise<boolean>): void {
     this.#reloads.inc({ result: 'accepted' });
     this.#refused = [];
     const isNews = change.needsRestart.some((setting) => !this.#waitsForRestart.includes(setting));
     if (this.#waitsForRestart.length === 0) this.#since.waits = this.#now();
     this.#waitsForRestart = change.needsRestart;
-    this.#log.info({ component: 'config', ...change }, 'configuration applied');
+    this.#log.info({ component: 'config', ...change }, 'configuration accepted');
     if (isNews) this.#log.warn({ component: 'config', settings: change.needsRestart }, 'settings wait for a restart');
+    void inForce.then(
+      (isIt) => isIt && this.#log.info({ component: 'config', changed: change.changed }, 'configuration applied'),
+    );
   }
 
   /** The files hold the settings in force again, perhaps after a rejected version. */

@@ -67,8 +67,11 @@ export interface Daemon extends Omit<OperationsAnswers, 'metrics'> {
   start(): Promise<Started>;
   /** Takes no more work, finishes or abandons running work within 5 s, and releases the lease. */
   stop(): Promise<void>;
-  /** Applies a new configuration. Settings that need a restart keep their old values and are named in the result. */
-  apply(settings: Settings, patches?: LoadedPatches): { needsRestart: readonly string[] };
+  /**
+   * Applies a new configuration. Settings that need a restart keep their old values and are named in the result. `inForce` tells whether the
+   * rest has come into force: patches need a new sandbox and rights are asked for, and the old configuration counts until then.
+   */
+  apply(settings: Settings, patches?: LoadedPatches): { needsRestart: readonly string[]; inForce: Promise<boolean> };
   /** What pages ask in addition to the status. */
   readonly pageFacts: PageFacts;
   /** Reads both kubeconfigs at once. */

@@ -46,6 +46,30 @@ describe('a new configuration of hostward run', () => {
     await end;
   });
 
+  it.each([true, false])(
+    'says "applied" when a new configuration has come into force, and not before: %s',
+    async (isInForce) => {
+      const on = stage(undefined, 'hostward: {listen: "127.0.0.1:0"}\n');
+      let end = (_: boolean): void => {};
+      const inForce = new Promise<boolean>((resolve) => {
+        end = resolve;
+      });
+      on.daemon.apply = () => ({ needsRestart: [], inForce });
+      const ended = runCommandLine(on.context, argv);
+      await until(() => on.out().includes('starting'));
+      on.files.set('/home/v.yaml', { text: 'hostward: {listen: "127.0.0.1:0", backSync: none}\n', mode: 0 });
+      on.send('reload');
+      await until(() => messages(on).includes('configuration accepted'));
+      await settle();
+      expect(messages(on)).not.toContain('configuration applied');
+      end(isInForce);
+      await settle();
+      expect(messages(on).includes('configuration applied')).toBe(isInForce);
+      on.send('stop');
+      await ended;
+    },
+  );
+
   it('logs text on a terminal, and JSON from a reload on that asks for it', async () => {
     const on = stage(undefined, undefined, { columns: 80 });
     const end = runCommandLine(on.context, argv);
@@ -168,7 +192,8 @@ describe('a new configuration of hostward run', () => {
     });
     on.daemon.apply = (settings) => {
       on.calls.push('apply');
-      return { needsRestart: settings.backSync === 'none' ? ['hostward.backSync'] : [] };
+      const needsRestart = settings.backSync === 'none' ? ['hostward.backSync'] : [];
+      return { needsRestart, inForce: Promise.resolve(true) };
     };
     const end = runCommandLine(on.context, argv);
     await until(() => on.calls.includes('start'));

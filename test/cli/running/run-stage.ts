@@ -28,7 +28,7 @@ export function stage(
     stop: async () => void calls.push('stop'),
     apply: (settings) => {
       calls.push(`apply backSync=${settings.backSync}`);
-      return { needsRestart: [] };
+      return { needsRestart: [], inForce: Promise.resolve(true) };
     },
     rereadKubeconfigs: () => undefined,
     ended: new Promise((resolve) => {

@@ -286,7 +286,7 @@ describe('hostward run --wait', () => {
     const text = `${run.files.get('/home/v.yaml')?.text}# off\nsync: {toHost: {endpoints: {enabled: false}}}\n`;
     run.files.set('/home/v.yaml', { text: text.replace('enabled: true', 'enabled: false'), mode: 0 });
     run.send('reload');
-    await until(() => run.logged('configuration applied').length > 0);
+    await until(() => run.logged('configuration accepted').length > 0);
     await virtual.listen();
     await passing(run.clock, () => run.logged('both clusters can be reached').length > 0, { stepMs: 250 });
     await until(() => run.daemon().readiness().isReady);

@@ -141,6 +141,21 @@ describe('a valid configuration that could not be applied', () => {
   });
 });
 
+describe('a configuration that is being taken over', () => {
+  it('appears in the verdict until it is in force, and keeps readiness', async () => {
+    const on = await stage();
+    on.view.isChanging = true;
+    expect(on.verdict()).toMatchObject({
+      state: 'inStep',
+      isWell: false,
+      sentence: 'a new configuration is being taken over, and the old one is in force until then; in step: 0 objects',
+    });
+    expect(on.readiness().isReady).toBe(true);
+    on.view.isChanging = false;
+    expect(on.verdict()).toMatchObject({ isWell: true, sentence: 'in step: 0 objects' });
+  });
+});
+
 describe('a host namespace that is being deleted', () => {
   it('appears as OwnerMissing in verdict and readiness although the owner Service still exists', async () => {
     const on = await stage();

@@ -126,7 +126,7 @@ export class SyncPorts implements ReconcilePorts {
   written(
     facts: Facts,
     request: PlannedRequest,
-    { answer, isAsRequested }: Parameters<ReconcilePorts['written']>[2],
+    { answer, isAsRequested, isByRules }: Parameters<ReconcilePorts['written']>[2],
   ): void {
     const { metrics, ledger, doubtOwner, generation } = this.#options;
     metrics.requests.inc({ request: request.side === 'virtual' ? 'virtualPatch' : request.verb });
@@ -149,7 +149,7 @@ export class SyncPorts implements ReconcilePorts {
     if (this.#undoesHostChange(facts, request)) this.#noteRepair(facts);
     // From now on, another write for the same virtual version repairs a change on the host: an edit, or a webhook that
     // changes every write of ours.
-    if (request.verb !== 'remove') ledger.settle(facts.key, versionOf(facts, generation()));
+    if (request.verb !== 'remove' && isByRules) ledger.settle(facts.key, versionOf(facts, generation()));
     if (request.verb === 'patch') metrics.conflicts.inc(request.conflicts);
     if (!isAsRequested && isHostWrite(request)) this.#learnOrder(facts, answer);
   }

@@ -51,8 +51,12 @@ export interface ReconcilePorts {
   wake(key: Key): void;
   /** Called before every write; returns an outcome to end the pass instead of writing. */
   mayWrite(facts: Facts, request: PlannedRequest): Outcome | undefined;
-  /** Called after every write, with every answer. */
-  written(facts: Facts, request: PlannedRequest, end: { answer: Answer; isAsRequested: boolean }): void;
+  /** Called after every write, with every answer. `isByRules`: the rules that wanted the write are in force still. */
+  written(
+    facts: Facts,
+    request: PlannedRequest,
+    end: { answer: Answer; isAsRequested: boolean; isByRules: boolean },
+  ): void;
 }
 
 export interface Ended {
@@ -79,6 +83,8 @@ async function settle(key: Key, pass: { memory: Memory }, ports: ReconcilePorts)
     // A reload may replace the rules while the write is under way; then the pass must look again.
     const rules = storedAsRequested.beginLook(key);
     const { facts, step } = await lookAndDecide(key, pass.memory, ports);
+    // Patches take time, and nothing is decided by rules that were replaced meanwhile.
+    if (world.rules !== rules) continue;
     if (step.kind === 'done') return { outcome: step.outcome, facts };
     const { request } = step;
     const instead = request.verb === 'get' ? undefined : ports.mayWrite(facts, request);
@@ -91,7 +97,8 @@ async function settle(key: Key, pass: { memory: Memory }, ports: ReconcilePorts)
     answered();
     pass.memory = afterAnswer(pass.memory, request, answer, world.rules.translation.kind);
     const host = storedAsRequested.hostAfter(step, answer, { facts, rules });
-    if (request.verb !== 'get') ports.written(facts, request, { answer, isAsRequested: host !== undefined });
+    const isByRules = world.rules === rules;
+    if (request.verb !== 'get') ports.written(facts, request, { answer, isAsRequested: host !== undefined, isByRules });
     if (host !== undefined) return { outcome: { kind: 'inSync' }, facts: { ...facts, host } };
   }
   const facts = world.look(key, ports.circumstances(key));

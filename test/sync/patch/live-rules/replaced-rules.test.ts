@@ -1,0 +1,85 @@
+// A reload replaces the rules while an expression of the old ones runs: nothing is written by them any more, in either direction.
+import { expect, it } from 'vitest';
+import type { SandboxSetup } from '../../../../src/expression/realm/harness.ts';
+import type { Sandbox } from '../../../../src/expression/sandbox/sandbox.ts';
+import { endpointsKind } from '../../../../src/sync/kinds/endpoints/endpoints-kind.ts';
+import { createRules } from '../../../../src/sync/loop/pass/rules.ts';
+import { InProcessSandbox } from '../../../expression/in-process-sandbox.ts';
+import { settle } from '../../../virtual-clock.ts';
+import { defaultSettings, edit, endpoints, putPair } from '../../fake-sync.ts';
+import { entry, openTestPatcher } from '../fake-patch.ts';
+import { annotations, setUp, start, virtual, world } from './stage.ts';
+
+setUp();
+
+/** Keeps its answers back between `hold` and `release`. */
+function lateSandbox() {
+  let held: Promise<void> | undefined;
+  let release = (): void => {};
+  const openSandbox = (setup: SandboxSetup): Sandbox => {
+    const inner = new InProcessSandbox(setup);
+    return {
+      start: () => inner.start(),
+      stop: () => inner.stop(),
+      run: async (text) => {
+        const outcome = await inner.run(text);
+        await held;
+        return outcome;
+      },
+    };
+  };
+  return {
+    openSandbox,
+    hold: () => {
+      held = new Promise((resolve) => {
+        release = resolve;
+      });
+    },
+    release: () => release(),
+  };
+}
+
+const by = (mark: string, more: Partial<Parameters<typeof entry>[0]> = {}) =>
+  entry({ path: 'metadata.annotations.k', expression: `"${mark}-" + value`, ...more });
+
+async function replacedBy(next: ReturnType<typeof by>): Promise<void> {
+  const opened = openTestPatcher([next]);
+  await opened.start();
+  world.sync.setRules(createRules(endpointsKind, defaultSettings, { patcher: opened.patcher }));
+}
+
+it('writes nothing to the host by the old rules', async () => {
+  const late = lateSandbox();
+  await start({ patches: [by('old')], openSandbox: late.openSandbox }, (w) =>
+    putPair(w, 'web', '10.0.0.1', { annotations: { k: 'v' } }),
+  );
+  expect(annotations(world.copy('web'))).toMatchObject({ k: 'old-v' });
+  late.hold();
+  world.virtual.put('endpoints', endpoints('web', '10.0.0.1', { annotations: { k: 'w' } }));
+  await settle();
+  await replacedBy(by('new'));
+  world.host.writes.length = 0;
+  await world.change(() => late.release());
+  expect(annotations(world.copy('web'))).toMatchObject({ k: 'new-w' });
+  expect(world.host.writes).toHaveLength(1);
+});
+
+it('writes nothing to the tenant by the old rules', async () => {
+  const late = lateSandbox();
+  const both = by('old', { reverseExpression: 'value.slice(4)' });
+  await start({ patches: [both], openSandbox: late.openSandbox }, (w) =>
+    putPair(w, 'web', '10.0.0.1', { annotations: { k: 'v' } }),
+  );
+  late.hold();
+  edit(world.host, world.copy('web'), ({ metadata }) => {
+    metadata.annotations = { ...metadata.annotations, k: 'old-edited' };
+  });
+  await settle();
+  // Without a reverse expression the field is the tenant's.
+  await replacedBy(by('new'));
+  world.virtual.writes.length = 0;
+  await world.change(() => late.release());
+  expect(virtual('web')?.metadata.annotations).toMatchObject({ k: 'v' });
+  expect(world.virtual.writes).toEqual([]);
+  expect(annotations(world.copy('web'))).toMatchObject({ k: 'new-v' });
+});
