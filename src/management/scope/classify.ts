@@ -98,7 +98,7 @@ type Read = Exclude<Classified, { kind: 'request' }> | (Extract<Classified, { ki
 
 function readAsked({ method, url, isUpgrade }: ArrivedRequest): Read {
   const { path, query } = splitUrl(url);
-  if (!isUnambiguous(path)) return { kind: 'bad', message: 'the path is not plain: no empty, dot or encoded steps' };
+  if (!isUnambiguous(path)) return { kind: 'bad', message: notPlain(path) };
   const fault = queryFault(query);
   if (fault !== undefined) return { kind: 'bad', message: fault };
   const found = destinationOf(path);
@@ -185,6 +185,14 @@ function destinationOf(path: string): { target: Destination; rest: string } | un
     return { target: { kind: 'ProjectVirtualCluster', project: first, virtualCluster: third }, rest };
   if (second === 'space') return { target: { kind: 'ProjectSpace', project: first, space: third }, rest };
   return undefined;
+}
+
+/** kube-apiserver takes `a%5Cb` for a name, but a proxy on the way to it may take the backslash for a slash. */
+function notPlain(path: string): string {
+  const general = 'the path is not plain: no empty, dot or encoded steps';
+  return /\\|%5c/i.test(path)
+    ? `${general}, and no backslash: a name that holds one is not reached through this server`
+    : general;
 }
 
 /** Names with a percent sign are legal (`system%3Anode`); slashes, dots and control characters behind one are tricks. */

@@ -205,4 +205,10 @@ describe('classify()', () => {
   ])('refuses %s', (url) => {
     expect(classify({ method: 'GET', url, isUpgrade: false }).kind).toBe('bad');
   });
+
+  it.each(['a%5Cb', 'a%5cb', 'a\\b'])('says that a name with a backslash is not reached: %s', (name) => {
+    const url = `/kubernetes/cluster/c1/apis/rbac.authorization.k8s.io/v1/clusterroles/${name}`;
+    const message = expect.stringContaining('a name that holds one is not reached through this server');
+    expect(classify({ method: 'GET', url, isUpgrade: false })).toMatchObject({ kind: 'bad', message });
+  });
 });
