@@ -19,10 +19,15 @@ interface Ran {
   err: string;
 }
 
-async function run(
-  args: string,
-  { input, env, kubeconfig }: { input?: string; env?: object; kubeconfig?: string } = {},
-): Promise<Ran> {
+interface RunOptions {
+  input?: string;
+  env?: object;
+  kubeconfig?: string;
+  /** Called with all output whenever there is more; `stop` ends a command that would go on. */
+  hears?: (out: string, stop: () => void) => void;
+}
+
+async function run(args: string, { input, env, kubeconfig, hears }: RunOptions = {}): Promise<Ran> {
   const config = kubeconfig ?? server.kubeconfigPath;
   const child = spawn(
     kubectl,
@@ -34,6 +39,7 @@ async function run(
   let [out, err] = ['', ''];
   child.stdout.on('data', (part) => {
     out += part;
+    hears?.(out, () => child.kill());
   });
   child.stderr.on('data', (part) => {
     err += part;
@@ -89,10 +95,17 @@ describe.skipIf(assets.found === undefined)(`kubectl on the management API${reas
     expect(yaml).toContain('ttl: 1728000');
     expect(yaml).not.toMatch(/mpk_|hidden/);
     expect((await good('describe oak ci')).out).toContain('Display Name:  CI');
-    const watched = run('get oak -w --request-timeout=3s');
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    const listed = Promise.withResolvers<void>();
+    const watched = run('get oak -w', {
+      hears: (out, stop) => {
+        const rows = out.match(/^ci /gm)?.length ?? 0;
+        if (rows > 0) listed.resolve();
+        if (rows > 1) stop();
+      },
+    });
+    await listed.promise;
     await good('label oak ci team=red');
-    expect((await watched).out.match(/^ci /gm)?.length).toBeGreaterThan(1);
+    expect((await watched).err).toBe('');
     expect((await good('get oak -l team=red --field-selector spec.user=alice -o name')).out).toBe(
       'ownedaccesskey.management.platform/ci\n',
     );

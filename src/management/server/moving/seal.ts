@@ -16,8 +16,6 @@ export interface SealOptions {
   environment: Readonly<Record<string, string | undefined>>;
   /** Records that are done. */
   progress(done: number): void;
-  /** How long to listen for replicas that run; default two of their beats. */
-  listenMs?: number;
 }
 
 export interface Sealed {
@@ -26,10 +24,11 @@ export interface Sealed {
   aside: number;
 }
 
+/** A replica that runs shows in that time that it does. */
 const twoBeatsMs = 5_000;
 
 export async function sealStore(options: SealOptions): Promise<Sealed> {
-  const { server, clock, log, environment, progress, listenMs = twoBeatsMs } = options;
+  const { server, clock, log, environment, progress } = options;
   if ((await readSecrets(secretsFolder(server))) === undefined)
     throw new RestoreFault('input', `there are no secrets in ${secretsFolder(server)} to seal records with`);
   const database = await databaseFor({ server, clock, log, environment, seals: true });
@@ -38,7 +37,7 @@ export async function sealStore(options: SealOptions): Promise<Sealed> {
   await database.start();
   try {
     const before = database.replicas.beats;
-    await pause(clock, listenMs);
+    await pause(clock, twoBeatsMs);
     const isRunning = ([replica, beat]: [string, number]) =>
       replica !== database.shared.replica && beat !== before.get(replica);
     const running = [...database.replicas.beats].filter(isRunning);
