@@ -20,6 +20,7 @@ function scene(
     bytes: () => heapBytes,
     keptBytes: () => keptBytes,
     collect: () => void collections.push(clock.now()),
+    collectInSteps: () => undefined,
     growSlowly: () => void slowed.push(clock.now()),
   };
   return { clock, collections, slowed, ...giveBackMemory({ clock, busy, heap }) };
@@ -90,6 +91,37 @@ describe('giveBackMemory()', () => {
     const { growth } = JSON.parse(execFileSync(process.execPath, flags, { encoding: 'utf8' })) as { growth: number };
     // 1.7 with it and 4.4 without, where V8 chooses itself; threads of the collector make it scatter.
     expect(growth).toBeLessThan(3);
+  });
+
+  it('makes V8 begin a collection of the whole heap, once, between the turns of the loop', () => {
+    const script = `
+      import { constants, PerformanceObserver } from 'node:perf_hooks';
+      import { heapOf } from ${JSON.stringify(new URL('../../src/daemon/process/give-back-memory.ts', import.meta.url).href)};
+      let collections = 0;
+      const isOfWhole = ({ detail }) => detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR;
+      new PerformanceObserver((list) => (collections += list.getEntries().filter(isOfWhole).length)).observe({ entryTypes: ['gc'] });
+      let garbage = Array.from({ length: 1e6 }, (_, at) => ({ at }));
+      const heap = heapOf(globalThis.gc);
+      const work = async (turns) => {
+        const before = collections;
+        for (let turn = 0, kept = []; turn < turns; turn++) {
+          for (let at = 0; at < 2e3; at++) kept.push({ at });
+          await new Promise((go) => setImmediate(go));
+        }
+        return collections - before;
+      };
+      await work(20);
+      garbage = undefined;
+      const untouched = await work(50);
+      const full = heap.bytes();
+      heap.collectInSteps();
+      const begun = await work(50);
+      const left = heap.bytes() / full;
+      console.log(JSON.stringify({ untouched, begun, left, further: await work(50) }));`;
+    const flags = ['--expose-gc', '--max-semi-space-size=1', '--input-type=module', '--eval', script];
+    const seen = JSON.parse(execFileSync(process.execPath, flags, { encoding: 'utf8' })) as Record<string, number>;
+    expect(seen).toMatchObject({ untouched: 0, begun: 1, further: 0 });
+    expect(seen['left']).toBeLessThan(0.7);
   });
 
   it('uses the collection of V8 that gives pages back to the system', () => {

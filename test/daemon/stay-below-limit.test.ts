@@ -10,6 +10,8 @@ function scene() {
   const startedMs = clock.now();
   const holds = { kept: 30, spare: 90, others: 100 };
   const collectedAtMs: number[] = [];
+  const steppedAtMs: number[] = [];
+  let slowed = 0;
   const heap = {
     bytes: () => (holds.kept + holds.spare) * mib,
     keptBytes: () => holds.kept * mib,
@@ -17,32 +19,52 @@ function scene() {
       collectedAtMs.push(clock.now() - startedMs);
       holds.spare = 0;
     },
-    growSlowly: () => undefined,
+    collectInSteps: () => void steppedAtMs.push(clock.now() - startedMs),
+    growSlowly: () => void slowed++,
   };
   const residentBytes = () => (holds.kept + holds.spare + holds.others) * mib;
   const { stop } = stayBelowLimit(clock, heap, { limitBytes: 384 * mib, residentBytes });
-  return { clock, holds, collectedAtMs, stop };
+  return { clock, holds, collectedAtMs, steppedAtMs, slowed: () => slowed, stop };
 }
 
 describe('stayBelowLimit()', () => {
-  it('collects within a quarter of a second when the memory is nearly full', async () => {
-    const { clock, holds, collectedAtMs } = scene();
+  it('lets V8 collect early and in steps when the memory is more than half full, and in one pause only when it is nearly full', async () => {
+    const { clock, holds, collectedAtMs, steppedAtMs, slowed } = scene();
     await clock.advance(10_000);
-    expect(collectedAtMs).toEqual([]);
+    expect([steppedAtMs, slowed()]).toEqual([[], 0]);
+    holds.others = 120;
+    await clock.advance(10_000);
+    expect([steppedAtMs, slowed()]).toEqual([[10_250], 1]);
     holds.others = 200;
     await clock.advance(10_000);
-    expect(collectedAtMs).toEqual([10_250]);
+    expect([steppedAtMs, slowed()]).toEqual([[10_250, 20_250], 1]);
+    expect(collectedAtMs).toEqual([]);
+    holds.others = 240;
+    await clock.advance(10_000);
+    expect(collectedAtMs).toEqual([30_250]);
+  });
+
+  it('asks for steps again only after a new growth', async () => {
+    const { clock, holds, steppedAtMs } = scene();
+    holds.others = 130;
+    await clock.advance(10_000);
+    holds.others = 140;
+    await clock.advance(10_000);
+    expect(steppedAtMs).toEqual([250]);
+    holds.others = 150;
+    await clock.advance(10_000);
+    expect(steppedAtMs).toEqual([250, 20_250]);
   });
 
   it('collects again only after a new growth, also when a collection has given nothing back', async () => {
     const { clock, holds, collectedAtMs } = scene();
-    Object.assign(holds, { spare: 0, others: 300 });
+    Object.assign(holds, { spare: 0, others: 320 });
     await clock.advance(60_000);
     expect(collectedAtMs).toEqual([250]);
-    holds.others = 315;
+    holds.others = 335;
     await clock.advance(60_000);
     expect(collectedAtMs).toHaveLength(1);
-    holds.others = 320;
+    holds.others = 340;
     await clock.advance(60_000);
     expect(collectedAtMs).toHaveLength(2);
   });
@@ -53,16 +75,16 @@ describe('stayBelowLimit()', () => {
     await clock.advance(1_000);
     Object.assign(holds, { spare: 0, others: 100 });
     await clock.advance(1_000);
-    Object.assign(holds, { spare: 120, others: 170 });
+    Object.assign(holds, { spare: 120, others: 200 });
     await clock.advance(1_000);
     expect(collectedAtMs).toEqual([250, 2_250]);
   });
 
   it('leaves a heap in which much stays to V8, because collecting it would hold the loop', async () => {
-    const { clock, holds, collectedAtMs } = scene();
-    Object.assign(holds, { kept: 200, others: 100 });
+    const { clock, holds, collectedAtMs, steppedAtMs } = scene();
+    Object.assign(holds, { kept: 200, others: 120 });
     await clock.advance(10_000);
-    expect(collectedAtMs).toEqual([]);
+    expect([collectedAtMs, steppedAtMs]).toEqual([[], [250]]);
   });
 
   it('stops', async () => {
@@ -80,6 +102,7 @@ describe('stayBelowLimit()', () => {
       bytes: () => 0,
       keptBytes: () => 0,
       collect: () => expect.unreachable(),
+      collectInSteps: () => expect.unreachable(),
       growSlowly: () => undefined,
     };
     stayBelowLimit(clock, heap, undefined).stop();

@@ -11,6 +11,8 @@ export interface Heap {
   keptBytes(): number;
   /** Frees all garbage in one pause. */
   collect(): void;
+  /** Begins a collection that V8 carries out in small steps, while the process works on. Its pages stay for the next objects. */
+  collectInSteps(): void;
   /** Lets V8 collect, in small steps, when a quarter has been added to what stayed; without this V8 waits until the heap doubles. */
   growSlowly(): void;
 }
@@ -64,17 +66,29 @@ export function heapOf(gc: NodeJS.GCFunction | undefined): Heap | undefined {
   if (gc === undefined) return undefined;
   const bytes = (): number => getHeapStatistics().used_heap_size;
   let kept = 0;
+  let isAsked = false;
   const observer = new PerformanceObserver((list) => {
-    if (list.getEntries().some(isOfWholeHeap)) kept = bytes();
+    if (!list.getEntries().some(isOfWholeHeap)) return;
+    kept = bytes();
+    if (isAsked) setFlagsFromString(`${beginsAt}=0`);
+    isAsked = false;
   });
   observer.observe({ entryTypes: ['gc'] });
   return {
     bytes,
     keptBytes: () => kept,
     collect: () => gc({ type: 'major', execution: 'sync', flavor: 'last-resort' }),
+    // V8 looks at the flag when it needs a page; the end of the collection takes the flag back.
+    collectInSteps: () => {
+      isAsked = true;
+      setFlagsFromString(`${beginsAt}=1`);
+    },
     growSlowly: () => setFlagsFromString(`--heap-growing-percent=${growthPercent}`),
   };
 }
+
+/** At how many hundredths of its bound the heap begins a collection in steps; 0 = as V8 sees fit. */
+const beginsAt = '--incremental-marking-hard-trigger';
 
 /** The types of Node do not know the detail of a collection. */
 function isOfWholeHeap(entry: { readonly entryType: string; readonly detail?: { kind?: number } }): boolean {
