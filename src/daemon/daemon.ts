@@ -7,6 +7,7 @@ import { settingChanges } from '../config/load/difference.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { Log } from '../log.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
+import { tryOneForbidden } from '../sync/loop/try-one.ts';
 import { createPageFacts, type PageFacts } from '../sync/report/look/page-facts.ts';
 import { listAll, type ObjectFilter } from '../sync/report/object-list.ts';
 import { VerdictSince } from '../sync/report/verdict.ts';
@@ -80,6 +81,7 @@ class AssembledDaemon implements Daemon {
       windows: () => this.#cluster.windows.opened,
       isInDoubt: () => this.#clusters.areInDoubt,
       over: () => running().map((sync) => sync.hurry()),
+      tryOne: () => running().map(tryOneForbidden),
     });
     this.#hostWarnings = new HostWarnings(options, () => this.#settings);
     this.#management = new RunningManagement(options);

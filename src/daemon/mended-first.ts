@@ -54,10 +54,11 @@ function inShort(unsynced: readonly string[]): string {
 
 /** What cannot be read for want of rights: objects that are synced or what decides about them, or only something else. */
 export function unreadFor(
-  missing: readonly { window: OpenedWindow['name'] }[],
+  missing: readonly { window: OpenedWindow['name']; isWrite?: true }[],
   missingVerbs: readonly string[],
 ): 'objects' | 'else' | undefined {
   const content = contentKinds.map(({ resource: { resource } }) => resource);
-  if (missing.some(({ window }) => !content.includes(window.split(' ')[1] as string))) return 'objects';
-  return missing.length + missingVerbs.length > 0 ? 'else' : undefined;
+  const unread = missing.filter(({ isWrite }) => !isWrite);
+  if (unread.some(({ window }) => !content.includes(window.split(' ')[1] as string))) return 'objects';
+  return unread.length + missingVerbs.length > 0 ? 'else' : undefined;
 }

@@ -34,6 +34,9 @@ const retryJitter = 0.5;
 /** The source is read while fewer keys wait: enough for every worker, without a long line in memory. */
 const fedKeys = 64;
 
+/** A hundred thousand keys may be delayed. */
+const mostLooks = 1000;
+
 export class QueuePart {
   #clock: Clock;
   #random: () => number;
@@ -125,6 +128,18 @@ export class QueuePart {
   hurry(isConcerned: (key: string) => boolean): void {
     const keys = [...this.#delays.keys];
     this.feed('hurry', this.#hurried(keys, isConcerned), keys.length);
+  }
+
+  /** Tries one delayed key at once: the one that was delayed the longest ago, so that they take turns. */
+  hurryOne(isConcerned: (key: string) => boolean): void {
+    let looks = 0;
+    for (const key of this.#delays.keys) {
+      if (++looks > mostLooks) return;
+      if (!isConcerned(key)) continue;
+      this.#delays.remove(key);
+      this.add(key);
+      return;
+    }
   }
 
   *#hurried(keys: readonly string[], isConcerned: (key: string) => boolean): Generator<string | undefined> {

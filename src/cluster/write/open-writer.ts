@@ -30,7 +30,15 @@ export interface WriterOptions {
   fieldManager: string;
   maxInFlight?: number;
   /** Called with every answer to a write of an object and the time it took, except for events. */
-  onAnswer?: (answer: Answer, tookMs: number) => void;
+  onAnswer?: (answer: Answer, write: WriteRequest, tookMs: number) => void;
+}
+
+/** What a right to write is about. */
+export interface WriteRequest {
+  verb: 'create' | 'patch' | 'delete';
+  resource: string;
+  /** Of the collection. */
+  path: string;
 }
 
 export function openWriter(options: WriterOptions): Writer {
@@ -39,6 +47,8 @@ export function openWriter(options: WriterOptions): Writer {
 
 interface QueuedRequest {
   verb: WriteVerb;
+  /** Absent for a read. */
+  write?: WriteRequest;
   request: ApiRequest;
   resolve(answer: Answer): void;
 }
@@ -48,8 +58,6 @@ const pushbackMs = 1_000;
 /** A burst of a tenth of a second may leave at once, so that a rate limit does not delay a single change. */
 const burstSeconds = 0.1;
 
-const eventsPath = /\/events(?:[/?]|$)/;
-
 class PacedWriter implements Writer {
   #connection: Connection;
   #clock: Clock;
@@ -58,7 +66,7 @@ class PacedWriter implements Writer {
   #metrics: WriterMetrics;
   #permit: () => boolean;
   #fieldManager: string;
-  #onAnswer: ((answer: Answer, tookMs: number) => void) | undefined;
+  #onAnswer: WriterOptions['onAnswer'];
   #limit: InFlightLimit;
   #bucket: TokenBucket | undefined;
   readonly #queue = new Fifo<QueuedRequest>();
@@ -98,39 +106,49 @@ class PacedWriter implements Writer {
   }
 
   get(ref: ResourceRef, place: { namespace: string; name: string }): Promise<Answer> {
-    return this.#enqueue('get', { method: 'GET', path: objectPath(ref, place) });
+    return this.#enqueue({ verb: 'get', request: { method: 'GET', path: objectPath(ref, place) } });
   }
 
   create(ref: ResourceRef, object: KubeObject): Promise<Answer> {
-    const path = `${collectionPath(ref, object.metadata.namespace)}?fieldManager=${this.#fieldManager}`;
-    return this.#enqueue('create', {
-      method: 'POST',
-      path,
-      body: JSON.stringify(object),
-      contentType: 'application/json',
-      permit: this.#permit,
-    });
+    const { namespace } = object.metadata;
+    const path = `${collectionPath(ref, namespace)}?fieldManager=${this.#fieldManager}`;
+    return this.#enqueueWrite(
+      { verb: 'create', ref, namespace },
+      {
+        method: 'POST',
+        path,
+        body: JSON.stringify(object),
+        contentType: 'application/json',
+        permit: this.#permit,
+      },
+    );
   }
 
   patch(ref: ResourceRef, place: { namespace: string; name: string }, mergePatch: object): Promise<Answer> {
-    return this.#enqueue('patch', {
-      method: 'PATCH',
-      path: `${objectPath(ref, place)}?fieldManager=${this.#fieldManager}`,
-      body: JSON.stringify(mergePatch),
-      contentType: 'application/merge-patch+json',
-      permit: this.#permit,
-    });
+    return this.#enqueueWrite(
+      { verb: 'patch', ref, ...place },
+      {
+        method: 'PATCH',
+        path: `${objectPath(ref, place)}?fieldManager=${this.#fieldManager}`,
+        body: JSON.stringify(mergePatch),
+        contentType: 'application/merge-patch+json',
+        permit: this.#permit,
+      },
+    );
   }
 
   remove(ref: ResourceRef, place: { namespace: string; name: string }, preconditions: Preconditions): Promise<Answer> {
     const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background', preconditions };
-    return this.#enqueue('delete', {
-      method: 'DELETE',
-      path: objectPath(ref, place),
-      body: JSON.stringify(body),
-      contentType: 'application/json',
-      permit: this.#permit,
-    });
+    return this.#enqueueWrite(
+      { verb: 'delete', ref, ...place },
+      {
+        method: 'DELETE',
+        path: objectPath(ref, place),
+        body: JSON.stringify(body),
+        contentType: 'application/json',
+        permit: this.#permit,
+      },
+    );
   }
 
   async stop(withinMs: number): Promise<void> {
@@ -147,9 +165,17 @@ class PacedWriter implements Writer {
     }
   }
 
-  #enqueue(verb: WriteVerb, request: ApiRequest): Promise<Answer> {
+  #enqueueWrite(
+    { verb, ref, namespace }: { verb: WriteRequest['verb']; ref: ResourceRef; namespace: string | undefined },
+    request: ApiRequest,
+  ): Promise<Answer> {
+    const write = { verb, resource: ref.resource, path: collectionPath(ref, namespace) };
+    return this.#enqueue({ verb, write, request });
+  }
+
+  #enqueue(asked: Omit<QueuedRequest, 'resolve'>): Promise<Answer> {
     return new Promise((resolve) => {
-      const waiting = { verb, request, resolve };
+      const waiting = { ...asked, resolve };
       if (this.#state !== 'open') return this.#settle(waiting, { kind: 'notSent', reason: 'stopped' }, 0);
       this.#queue.push(waiting);
       this.#pump();
@@ -223,7 +249,8 @@ class PacedWriter implements Writer {
 
   #settle(waiting: QueuedRequest, answer: Answer, tookMs: number): void {
     this.#metrics.wrote(waiting.verb, answer.kind, tookMs / 1000);
-    if (waiting.verb !== 'get' && !eventsPath.test(waiting.request.path)) this.#onAnswer?.(answer, tookMs);
+    const { write } = waiting;
+    if (write !== undefined && write.resource !== 'events') this.#onAnswer?.(answer, write, tookMs);
     waiting.resolve(answer);
   }
 }

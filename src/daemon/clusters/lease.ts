@@ -48,12 +48,12 @@ export function openWriters(
     virtualWriter: openWriter({
       ...shared,
       connection: virtual,
-      onAnswer: (answer, tookMs) => outages.writes.virtual.note(answer, tookMs),
+      onAnswer: (...about) => outages.writes.virtual.note(...about),
     }),
     hostWriter: openWriter({
       ...shared,
       connection: host,
-      onAnswer: (answer, tookMs) => outages.writes.host.note(answer, tookMs),
+      onAnswer: (...about) => outages.writes.host.note(...about),
       ...(maxWritesPerSecond !== undefined && { maxWritesPerSecond }),
     }),
   };

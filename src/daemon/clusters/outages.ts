@@ -4,10 +4,12 @@
 import type { Clock } from '../../clock.ts';
 import type { Answer } from '../../cluster/answer.ts';
 import type { WindowTrouble } from '../../cluster/window/window.ts';
+import type { WriteRequest } from '../../cluster/write/open-writer.ts';
 import { readSeries } from '../../metrics.ts';
 import { type Outage, outageSentence } from '../../sync/report/verdict.ts';
 import type { DaemonOptions } from '../options/daemon-options.ts';
 import type { OpenedWindow } from '../synced/windows.ts';
+import { type RefusedWrite, WriteRights } from './write-rights.ts';
 
 const sides = ['virtual', 'host'] as const;
 type Side = (typeof sides)[number];
@@ -16,12 +18,15 @@ type Side = (typeof sides)[number];
 const noticedAfterMs = 2_000;
 /** Long enough for the restart of an API server. */
 export const unreadyAfterMs = 30_000;
+/** Nothing announces that a right was granted. */
+const tryPauseMs = 5_000;
 
 /** A right that is missing on one resource. */
 export interface MissingRight {
   cluster: Side;
   /** The cluster, the resource and where in it. */
   window: string;
+  isWrite?: true;
   /** Wall time, RFC 3339. */
   since: string;
   seconds: number;
@@ -35,6 +40,8 @@ export interface WatchedOutages {
   isInDoubt: () => boolean;
   /** Called when an outage has ended: what failed during the outage may be tried again at once. */
   over: () => void;
+  /** Called every few seconds while a right to write is missing: tries one of the objects that wait for it. */
+  tryOne: () => void;
 }
 
 export class Outages {
@@ -43,6 +50,7 @@ export class Outages {
   readonly #watched: WatchedOutages;
   readonly #logged = new Map<string, Outage>();
   #wasInDoubt = false;
+  #triedMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: Pick<DaemonOptions, 'clock' | 'log' | 'metrics'>, watched: WatchedOutages) {
     const { clock, metrics } = options;
@@ -58,7 +66,7 @@ export class Outages {
       });
       readSeries(metrics, {
         name: 'hostward_missing_rights',
-        help: 'Resources that the API server forbids to read, while it allows others',
+        help: 'Rights that the API server refuses, while it allows others',
         labels: { cluster },
         read: () => this.#missingRightsOf(cluster).length,
       });
@@ -91,6 +99,7 @@ export class Outages {
     const isInDoubt = this.#watched.isInDoubt();
     if (this.#wasInDoubt && !isInDoubt) this.#watched.over();
     this.#wasInDoubt = isInDoubt;
+    this.#tryRights();
     const { log } = this.#options;
     const now = new Map(this.current().map((outage) => [`${outage.cluster} ${outage.kind}`, outage]));
     for (const [name, outage] of now) {
@@ -107,7 +116,17 @@ export class Outages {
     }
   }
 
-  /** What one server lets us not read, while it lets us read something else. */
+  #tryRights(): void {
+    const rights = sides.map((side) => this.writes[side].rights);
+    for (const one of rights) one.forgetOld();
+    if (sides.map((side) => this.writes[side].takeGranted()).includes(true)) this.#watched.over();
+    const now = this.#options.clock.now();
+    if (now - this.#triedMs < tryPauseMs || !rights.some(({ areAnyRefused }) => areAnyRefused)) return;
+    this.#triedMs = now;
+    this.#watched.tryOne();
+  }
+
+  /** What one server does not let us read or write, while it lets us do something else. */
   missingRights(): MissingRight[] {
     return sides.flatMap((cluster) => this.#missingRightsOf(cluster));
   }
@@ -116,9 +135,14 @@ export class Outages {
   #missingRightsOf(cluster: Side): MissingRight[] {
     const byRight = Map.groupBy(this.#forbidden(cluster), ({ trouble: { message } }) => rightIn(message));
     const oldest = [...byRight.values()].flatMap((same) => same.toSorted(bySince)[0] ?? []);
-    return oldest.flatMap(({ name, trouble }) =>
+    const reads = oldest.map(({ name, trouble }) => ({ about: { window: name }, trouble }));
+    const writes = this.writes[cluster].rights.missing.map((trouble: RefusedWrite) => ({
+      about: { window: `${cluster} ${trouble.resource}`, isWrite: true as const },
+      trouble,
+    }));
+    return [...reads, ...writes].flatMap(({ about, trouble }) =>
       this.#outage(cluster, 'unreadable', trouble).map(({ since, seconds, message }) => ({
-        ...{ cluster, window: name, since, seconds, message },
+        ...{ cluster, ...about, since, seconds, message },
       })),
     );
   }
@@ -176,29 +200,50 @@ function bySince(one: { trouble: WindowTrouble }, other: { trouble: WindowTroubl
 // Decides whether one API server accepts writes at all. In: the answers to writes. Out: the time since which every write
 // fails, and a message. An answer about one object, such as a conflict or a refusal, shows that the server accepts writes.
 export class WriteOutage {
+  readonly rights: WriteRights;
   readonly #clock: Clock;
   readonly #fails: (answer: Answer) => boolean;
   #current: { sinceMs: number; message: string } | undefined;
   /** The last time at which the server was known to accept writes, or at which no write was pending. */
   #fineMs = Number.NEGATIVE_INFINITY;
+  #isGranted = false;
 
   constructor(clock: Clock, fails: (answer: Answer) => boolean = isFailure) {
+    this.rights = new WriteRights(clock);
     this.#clock = clock;
     this.#fails = fails;
   }
 
   /** An outage begins when its first write was sent: a server that does not answer holds a write until its time is over. */
-  note(answer: Answer, tookMs: number): void {
+  note(answer: Answer, write: WriteRequest, tookMs: number): void {
     if (answer.kind === 'notSent') return;
-    if (!this.#fails(answer)) this.clear();
-    else if ('message' in answer) {
+    if (!this.#fails(answer)) {
+      this.#isGranted = this.rights.passed(write) || this.#isGranted;
+      this.#fine();
+    } else if ('message' in answer) {
+      const { message } = answer;
+      if (isForbidden(answer)) this.rights.refused(write, { message, tookMs });
+      // A verb of one resource is missing, and the server takes others.
+      if (isForbidden(answer) && this.rights.doOthersPass(write)) return;
       const sinceMs = this.#current?.sinceMs ?? Math.max(this.#fineMs, this.#clock.now() - tookMs);
-      this.#current = { sinceMs, message: answer.message };
+      this.#current = { sinceMs, message };
     }
+  }
+
+  /** Whether a right that was missing has come since the last question. */
+  takeGranted(): boolean {
+    const isGranted = this.#isGranted;
+    this.#isGranted = false;
+    return isGranted;
   }
 
   /** Call when no write is pending: old failures then say nothing about the next write. */
   clear(): void {
+    this.rights.clear();
+    this.#fine();
+  }
+
+  #fine(): void {
     this.#current = undefined;
     this.#fineMs = this.#clock.now();
   }

@@ -5,6 +5,8 @@ import { silentLog } from '../../../src/log.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 
+const write = { verb: 'create', resource: 'endpoints', path: '/api/v1/namespaces/h/endpoints' } as const;
+const nothing = { over: () => undefined, tryOne: () => undefined };
 const good: Answer = { kind: 'ok', status: 200, object: { metadata: {} } } as Answer;
 const failed: Answer = { kind: 'failed', message: 'no answer in time' } as Answer;
 
@@ -14,10 +16,10 @@ describe('WriteOutage', () => {
     const outage = new WriteOutage(clock);
     const startMs = clock.now();
     await clock.advance(10_000);
-    outage.note(failed, 10_000);
+    outage.note(failed, write, 10_000);
     expect(outage.current?.sinceMs).toBe(startMs);
     await clock.advance(10_000);
-    outage.note(failed, 10_000);
+    outage.note(failed, write, 10_000);
     expect(outage.current?.sinceMs).toBe(startMs);
   });
 
@@ -25,12 +27,12 @@ describe('WriteOutage', () => {
     const clock = new VirtualClock();
     const outage = new WriteOutage(clock);
     await clock.advance(9_000);
-    outage.note(good, 5);
+    outage.note(good, write, 5);
     const goodMs = clock.now();
     await clock.advance(1_000);
-    outage.note(failed, 10_000);
+    outage.note(failed, write, 10_000);
     expect(outage.current?.sinceMs).toBe(goodMs);
-    outage.note(good, 5);
+    outage.note(good, write, 5);
     expect(outage.current).toBeUndefined();
   });
 });
@@ -51,8 +53,8 @@ describe('a write that is refused', () => {
     ['host', forbidden, true],
   ] as const)('on the %s side with %j is an outage: %s', (side, answer, isOutage) => {
     const options = { clock: new VirtualClock(), log: silentLog, metrics: createMetrics() };
-    const { writes } = new Outages(options, { windows: () => [], isInDoubt: () => false, over: () => undefined });
-    writes[side].note(answer, 5);
+    const { writes } = new Outages(options, { windows: () => [], isInDoubt: () => false, ...nothing });
+    writes[side].note(answer, write, 5);
     expect(writes[side].current !== undefined).toBe(isOutage);
   });
 });

@@ -1,11 +1,13 @@
 // The view of a whole daemon over fake clusters, whose answers and windows a test controls.
 import { afterEach } from 'vitest';
 import type { Answer } from '../../../src/cluster/answer.ts';
+import type { WriteRequest } from '../../../src/cluster/write/open-writer.ts';
 import { Outages } from '../../../src/daemon/clusters/outages.ts';
 import { type DaemonView, readinessOf, statusOf, wantsWrites } from '../../../src/daemon/report.ts';
 import type { OpenedWindow } from '../../../src/daemon/synced/windows.ts';
 import { createLog } from '../../../src/log.ts';
 import { createMetrics } from '../../../src/metrics.ts';
+import { tryOneForbidden } from '../../../src/sync/loop/try-one.ts';
 import { type DatedVerdict, VerdictSince } from '../../../src/sync/report/verdict.ts';
 import { type FakeOptions, FakeWorld } from '../fake-sync.ts';
 
@@ -16,7 +18,12 @@ export function setUp(): void {
   afterEach(() => world.stop());
 }
 
-/** The view of a daemon whose host answers all writes with `answer` while it is set. */
+function refusalOf(verb: string): Answer {
+  const right = `User "u" cannot ${verb} resource "endpoints" in API group "" in the namespace "h"`;
+  return { kind: 'forbidden', message: `endpoints is forbidden: ${right}`, namespaceTerminating: false };
+}
+
+/** The view of a daemon whose host answers all writes with `answer` while it is set, and those of `refusedVerbs` with a refusal. */
 export async function stage(options: FakeOptions = {}) {
   world = new FakeWorld(options);
   const metrics = createMetrics();
@@ -32,21 +39,23 @@ export async function stage(options: FakeOptions = {}) {
       windows: () => windows as unknown as OpenedWindow[],
       isInDoubt: () => false,
       over: () => world.sync.hurry(),
+      tryOne: () => tryOneForbidden(world.sync),
     },
   );
-  const host: { answer: Answer | Promise<Answer> | undefined } = { answer: undefined };
+  const host = { answer: undefined as Answer | Promise<Answer> | undefined, refusedVerbs: new Set<string>() };
   const real = world.host.writer();
-  const asked = async (ask: () => Promise<Answer>): Promise<Answer> => {
-    const answer = await (host.answer ?? ask());
-    outages.writes.host.note(answer, 0);
+  const asked = async (verb: WriteRequest['verb'], ask: () => Promise<Answer>): Promise<Answer> => {
+    const refused = host.refusedVerbs.has(verb) ? refusalOf(verb) : undefined;
+    const answer = await (host.answer ?? refused ?? ask());
+    outages.writes.host.note(answer, { verb, resource: 'endpoints', path: '/endpoints' }, 0);
     return answer;
   };
   const hostWriter = {
     ...real,
     get: real.get.bind(real),
-    create: (...rest: Parameters<typeof real.create>) => asked(() => real.create(...rest)),
-    patch: (...rest: Parameters<typeof real.patch>) => asked(() => real.patch(...rest)),
-    remove: (...rest: Parameters<typeof real.remove>) => asked(() => real.remove(...rest)),
+    create: (...rest: Parameters<typeof real.create>) => asked('create', () => real.create(...rest)),
+    patch: (...rest: Parameters<typeof real.patch>) => asked('patch', () => real.patch(...rest)),
+    remove: (...rest: Parameters<typeof real.remove>) => asked('delete', () => real.remove(...rest)),
   };
   await world.run({ hostWriter: hostWriter as never });
   const clusters = { troubles: [], unreached: [], connections: {}, versions: {}, addresses: [], areInDoubt: false };
