@@ -21,6 +21,7 @@ export async function compareClusters(
   if (new URL(virtual.server).href === server) return { kind: 'one', found: `the API server ${server}` };
   const untold: string[] = [];
   const refusing = new Set<'virtual' | 'host'>();
+  const silent = new Set<'virtual' | 'host'>();
   // The daemon may read its own namespace of the host in every installation, and kube-system in some.
   for (const namespace of new Set([hostNamespace, 'kube-system'])) {
     const request = { method: 'GET', path: `/api/v1/namespaces/${encodeURIComponent(namespace)}` } as const;
@@ -33,13 +34,25 @@ export async function compareClusters(
     if (uids.some((uid) => uid !== undefined) && [here, there].some(({ kind }) => kind === 'notFound'))
       return { kind: 'two' };
     untold.push(namespace);
+    if (isNone(here)) silent.add('virtual');
+    if (isNone(there)) silent.add('host');
     if (namespace === hostNamespace || refusing.size === 0) {
       if (here.kind === 'forbidden') refusing.add('virtual');
       if (there.kind === 'forbidden') refusing.add('host');
     }
   }
+  // A right would not help where no answer comes.
+  if (silent.size > 0) {
+    const sides = [...silent].map((side) => (side === 'host' ? 'the host' : 'the virtual cluster'));
+    const why = `${sides.join(' and ')} gave no answer about the namespace ${untold.join(' or ')}`;
+    return { kind: 'unknown', why, refusing: [] };
+  }
   const why = `nobody may read the uid of the namespace ${untold.join(' or ')} on both sides`;
   return { kind: 'unknown', why, refusing: [...refusing] };
+}
+
+function isNone({ kind }: Answer): boolean {
+  return kind === 'failed' || kind === 'throttled';
 }
 
 function uidOf(answer: Answer): string | undefined {

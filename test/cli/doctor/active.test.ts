@@ -105,6 +105,7 @@ describe('hostward doctor --active', () => {
     const { of } = await stage.findings(['--active'], { fetch, clock: hurried().clock });
     expect(of('HW-902')?.details).toEqual(['the daemon says: refused/HostRefused: exceeded quota: few']);
     expect(of('HW-903')?.details).toEqual(['the daemon says: refused/HostRefused: exceeded quota: slices']);
+    expect(of('HW-902')?.mend).toMatch(/^kubectl -n vcluster-vc describe resourcequota/);
   });
 
   it.each([

@@ -72,4 +72,14 @@ describe('compareClusters()', () => {
       found: 'one cluster: its namespace vc has the uid h on both sides',
     });
   });
+
+  it('blames nobody for a refusal where no answer came', async () => {
+    const failed = { kind: 'failed', status: undefined, retryAfterMs: undefined, message: 'no answer' } as Answer;
+    const [one, other] = [server(['https://a', failed, failed]), server(['https://b', uid('h'), forbidden])];
+    expect(await compareClusters(one as never, other as never, 'vc')).toEqual({
+      kind: 'unknown',
+      why: 'the virtual cluster gave no answer about the namespace vc or kube-system',
+      refusing: [],
+    });
+  });
 });

@@ -110,11 +110,21 @@ const made: Check = {
         return couldNotCheck(`the test objects may not be made: ${said}`, {
           mend: 'give the kubeconfig of an administrator of the virtual cluster with --virtual-kubeconfig FILE',
         });
+      const isRefused = notMade.kind === 'refused';
       return fault(`the test objects cannot be made: ${said}`, {
-        mend: `${patient.commandHere('doctor')}   # without --active, for the cause`,
+        mend: isRefused
+          ? admitted(testNamespace(patient) ?? 'default', said)
+          : `${patient.commandHere('doctor')}   # without --active, for the cause`,
       });
     }),
 };
+
+/** The server has said what refuses the write: a quota, a policy or a webhook. */
+function admitted(namespace: string, said: string): string {
+  return said.includes('quota')
+    ? `kubectl -n ${namespace} describe resourcequota   # raise it, or remove what counts and is not needed`
+    : 'change the policy or webhook that the message names';
+}
 
 function arrival(kind: 'Endpoints' | 'EndpointSlice') {
   return (patient: Patient): Promise<Finding> =>
@@ -125,7 +135,9 @@ function arrival(kind: 'Endpoints' | 'EndpointSlice') {
       const why = because.get(kind);
       return fault(`no copy of the ${kind} came to the host within 4 s`, {
         ...(why !== undefined && { details: [`the daemon says: ${why}`] }),
-        mend: `${patient.commandHere('status')}   # does the daemon run, and what does it say`,
+        mend: /^refused|webhook/.test(why ?? '')
+          ? admitted(patient.settings.hostNamespace, why ?? '')
+          : `${patient.commandHere('status')}   # does the daemon run, and what does it say`,
       });
     });
 }

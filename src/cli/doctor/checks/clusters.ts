@@ -59,7 +59,9 @@ async function reach(patient: Patient, side: Side): Promise<Finding> {
   const result = await probe(connection);
   if (result.kind === 'faults') {
     await connection.close();
-    return silent(patient, side, result.faults, loopbackText(patient, side, connection.server));
+    const nobodyListens = result.faults.some(({ message }) => message.includes('connection refused'));
+    const before = nobodyListens ? loopbackText(patient, side, connection.server) : undefined;
+    return silent(patient, side, result.faults, before);
   }
   patient.takeCluster(side, await meet(credentials, result.version, clock), connection);
   return ok(`${connection.server} answers, by ${credentials.source}`);
