@@ -10,6 +10,7 @@ import { settingNaming } from '../config/settings/table/named-files.ts';
 import { StoreFault } from '../store/errors.ts';
 import type { ReadinessPart } from './operations/operations-server.ts';
 import type { DaemonOptions, ManagementService } from './options/daemon-options.ts';
+import { holdNursery } from './process/hold-nursery.ts';
 
 const place = ['hostward', 'management'];
 
@@ -37,6 +38,7 @@ export class RunningManagement {
       metrics,
       environment,
     });
+    const letGrow = holdNursery();
     try {
       await api.open();
       await api.serve();
@@ -51,6 +53,8 @@ export class RunningManagement {
       const message = `starting the management API: ${setting ? `${setting}: ` : ''}${wholeMessageOf(error)}`;
       const fix = setting ? `correct ${setting}, or what it names` : fixOf(error, managementServer);
       return [{ code: 'MANAGEMENT_NOT_STARTED', message, fix }];
+    } finally {
+      letGrow();
     }
   }
 
