@@ -24,13 +24,14 @@ const { values: args } = parseArgs({
   options: {
     rounds: { type: 'string', default: '7' },
     reads: { type: 'string', default: '3000' },
+    clients: { type: 'string', default: '16' },
     embedded: { type: 'boolean', default: false },
   },
 });
 const rounds = Number(args.rounds);
 const reads = Number(args.reads);
 const creates = 200;
-const atOnce = 16;
+const atOnce = Number(args.clients);
 const main = join(import.meta.dirname, '..', 'src', 'main.ts');
 const launcher = join(import.meta.dirname, '..', 'src', 'launcher', 'hostward.mjs');
 const namespace = 'hostward-records';
@@ -154,11 +155,15 @@ async function measure(): Promise<void> {
         if (turn === 0) {
           note('bare writes a second', await bare(admin));
           note('bare writes through a proxy a second', await bare(passed.client));
-        } else note('creates of keys a second', await create(cluster.client));
+        } else {
+          const cpuMs = cpuMsOf(cluster.pid);
+          note('creates of keys a second', await create(cluster.client));
+          note('cluster: processor time of a create', ((cpuMsOf(cluster.pid) - cpuMs) / creates) * 1000);
+        }
     }
     const of = (name: string) => median(rates[name] ?? []);
     for (const name of Object.keys(rates))
-      report.add({ name, value: of(name), unit: name.endsWith('read') ? 'µs' : '1/s' });
+      report.add({ name, value: of(name), unit: name.includes('processor time') ? 'µs' : '1/s' });
     const ratio = (one: string, other: string) =>
       median((rates[one] ?? []).map((rate, n) => rate / (rates[other]?.[n] ?? 1)));
     report.add({

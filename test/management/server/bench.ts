@@ -147,23 +147,33 @@ export async function until(isSo: () => boolean | Promise<boolean>, what: string
   }
 }
 
-export async function openBench(
-  options: {
-    settings?: Partial<ManagementSettings>;
-    clock?: Clock;
-    folder?: string;
-    log?: Log;
-    ingressListen?: string;
-    metrics?: Metrics;
-    callerLimits?: Partial<Readonly<Record<Held, Limit>>>;
-    loopShares?: LoopShares;
-    port?: number;
-    /** In place of the file. */
-    database?: Database;
-    /** In place of the write by which readiness looks at the disk. */
-    writeAttempt?: () => Promise<void>;
-  } = {},
-): Promise<Bench> {
+export interface BenchOptions {
+  settings?: Partial<ManagementSettings>;
+  clock?: Clock;
+  folder?: string;
+  log?: Log;
+  ingressListen?: string;
+  metrics?: Metrics;
+  callerLimits?: Partial<Readonly<Record<Held, Limit>>>;
+  loopShares?: LoopShares;
+  port?: number;
+  /** In place of the file. */
+  database?: Database;
+  /** In place of the write by which readiness looks at the disk. */
+  writeAttempt?: () => Promise<void>;
+}
+
+export async function openBench(options: BenchOptions = {}): Promise<Bench> {
+  const host = process.env[benchHost];
+  if (host === undefined) return openAlone(options);
+  const { openBalanced } = await import('./sight/balanced-bench.ts');
+  return openBalanced(options, JSON.parse(host));
+}
+
+/** Names the variable with which every bench is two replicas; see sight/balanced-bench.ts. */
+export const benchHost = 'HOSTWARD_BENCH_HOST';
+
+async function openAlone(options: BenchOptions): Promise<Bench> {
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'hostward-management-'));
   const started = { ...people, ...options.settings };
   const server = {
@@ -198,18 +208,7 @@ export async function openBench(
     folder,
     admin,
     ask,
-    async keyFor(name, spec = {}) {
-      const make = () => ask('POST', keysPath, { body: { metadata: { name }, spec } });
-      let answer = await make();
-      // A test that is tried again has left its key behind.
-      if (answer.code === 409) {
-        await ask('DELETE', `${keysPath}/${name}`);
-        answer = await make();
-      }
-      const { code, body, text } = answer;
-      if (code !== 201) throw new Error(`make the key ${name}: ${text}`);
-      return String(body['spec']?.['key']);
-    },
+    keyFor: (name, spec = {}) => keyFor(ask, name, spec),
     follow: (path, key) => follow(api, path, key),
     async restart(other) {
       await api.close();
@@ -223,7 +222,23 @@ export async function openBench(
   };
 }
 
-function optionsOf(api: ManagementApi, method: string, path: string, { key, headers = {} }: Ask) {
+export async function keyFor(ask: Bench['ask'], name: string, spec: object): Promise<string> {
+  const make = () => ask('POST', keysPath, { body: { metadata: { name }, spec } });
+  let answer = await make();
+  // A test that is tried again has left its key behind.
+  if (answer.code === 409) {
+    await ask('DELETE', `${keysPath}/${name}`);
+    answer = await make();
+  }
+  const { code, body, text } = answer;
+  if (code !== 201) throw new Error(`make the key ${name}: ${text}`);
+  return String(body['spec']?.['key']);
+}
+
+/** Where requests go. */
+type Front = Pick<ManagementApi, 'port' | 'caPem'>;
+
+function optionsOf(api: Front, method: string, path: string, { key, headers = {} }: Ask) {
   const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
   return {
     host: '127.0.0.1',
@@ -236,7 +251,7 @@ function optionsOf(api: ManagementApi, method: string, path: string, { key, head
   };
 }
 
-function send(api: ManagementApi, method: string, path: string, how: Ask): Promise<Answer> {
+export function send(api: Front, method: string, path: string, how: Ask): Promise<Answer> {
   const text = how.body === undefined || typeof how.body === 'string' ? how.body : JSON.stringify(how.body);
   const type: Record<string, string> =
     text === undefined
@@ -262,7 +277,7 @@ function send(api: ManagementApi, method: string, path: string, how: Ask): Promi
   });
 }
 
-function follow(api: ManagementApi, path: string, key: string): Promise<Stream> {
+export function follow(api: Front, path: string, key: string): Promise<Stream> {
   return new Promise((resolve, reject) => {
     const request = httpsRequest(optionsOf(api, 'GET', path, { key }), (response) => {
       const events: Body[] = [];
