@@ -9,7 +9,7 @@ import { SqliteStore } from '../../../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../../../src/store/store.ts';
 import { Lines, openShop, type Shop, widgetKind } from '../../../apiserver/shop/widgets.ts';
 import { Chance } from '../../play/random.ts';
-import { longWord, storedText } from '../play/long-values.ts';
+import { longWord, storedText, vastWord } from '../play/long-values.ts';
 import { type Plant, planted } from '../subjects/planted.ts';
 import type { HttpHistory, Line, Selection, WatchSeen, Written } from './judge-http.ts';
 import { collectionOf, type Item, pageOf, pathOf, queryOf, thingOf } from './widget-paths.ts';
@@ -34,6 +34,8 @@ const history = { maxAgeMs: 24 * 3_600_000 };
 const memoryFolder = '/dev/shm';
 /** Of histories. Of long things a server does not hold a whole list or first state of a watch, but reads the rest later. */
 const shareLong = 0.5;
+/** Of the long ones. */
+const everyVast = 3;
 
 export async function playHttp(seed: number, plant?: Plant): Promise<HttpHistory> {
   const chance = new Chance(seed, 'http');
@@ -185,7 +187,8 @@ class Player {
     const collection = collectionOf(namespace);
     const word = `${++this.#count}`;
     const nth = this.#count / this.#longEvery;
-    const size = storedText(Number.isInteger(nth) ? longWord(word, nth) : word);
+    const long = nth % everyVast === 0 ? vastWord(word) : longWord(word);
+    const size = storedText(Number.isInteger(nth) ? long : word);
     const body = {
       ...{ apiVersion: 'shop.example/v1', kind: 'Widget', spec: { size } },
       metadata: { name, ...version, labels: { side } },

@@ -54,9 +54,7 @@ export class Client {
 
   #nextValue(): string {
     const word = `${this.#id}-${this.#written++}`;
-    return this.#longEvery > 0 && this.#written % this.#longEvery === 0
-      ? longWord(word, this.#written / this.#longEvery)
-      : word;
+    return this.#longEvery > 0 && this.#written % this.#longEvery === 0 ? longWord(word) : word;
   }
 
   async #do(step: Step): Promise<void> {

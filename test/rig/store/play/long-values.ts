@@ -5,10 +5,14 @@ import type { Reach } from '../subjects/subject.ts';
 
 /** Two long ones are more than a watch or a page hands out at a time; a dozen vast ones are more than a store keeps at hand for its watches. */
 const lengths: Readonly<Record<string, number>> = { '+long': 40_000, '+vast': 150_000 };
-const everyVast = 3;
 
-export function longWord(word: string, nth: number): string {
-  return `${word}${nth % everyVast === 0 ? '+vast' : '+long'}`;
+export function longWord(word: string): string {
+  return `${word}+long`;
+}
+
+/** A store may end a page behind a vast value, so only those who put pages together can judge them. */
+export function vastWord(word: string): string {
+  return `${word}+vast`;
 }
 
 /** What the store has in place of a word. */
