@@ -18,7 +18,7 @@ const style = `
 body { margin: 0 auto; max-width: 60rem; padding: 1.5rem; background: var(--page); color: var(--ink); font: 1rem/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
 p.quiet, td.note { color: var(--quiet); }
-svg { display: block; width: 100%; height: auto; } svg.key { display: inline-block; width: 2.25rem; height: .75rem; vertical-align: middle; margin-right: .5rem; }
+svg { display: block; width: 100%; min-width: 30rem; height: auto; } svg.key { display: inline-block; width: 2.25rem; min-width: 0; height: .75rem; vertical-align: middle; margin-right: .5rem; }
 .grid { stroke: var(--edge); stroke-width: 1; } .tick, .label { fill: var(--quiet); font-size: 12px; }
 .line polyline { fill: none; stroke-width: 2; }
 ${[0, 1, 2, 3, 4, 5].map((nth) => `.line-${nth} { fill: var(--c${nth}); stroke: var(--c${nth}); }`).join('\n')}
@@ -26,11 +26,12 @@ ${[0, 1, 2, 3, 4, 5].map((nth) => `.line-${nth} { fill: var(--c${nth}); stroke: 
 .line-4 polyline { stroke-dasharray: 5 5; } .line-5 polyline { stroke-dasharray: 1 3; }
 ul.keys { list-style: none; padding: 0; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; } th, td { text-align: left; padding: .25rem .5rem; border-bottom: 1px solid var(--edge); }
-td.number { text-align: right; font-variant-numeric: tabular-nums; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; } th { vertical-align: bottom; }
+td:first-child { min-width: 9rem; }
 .wide { overflow-x: auto; }
 @media print { :root { color-scheme: light; --ink: #000; --quiet: #333; --page: #fff; --edge: #999;
   --c0: #003f8a; --c1: #8a1a14; --c2: #43307e; --c3: #0f5a25; --c4: #6b3f00; --c5: #00525a; }
-  section { break-inside: avoid; } body { max-width: none; padding: 0; } .wide { overflow-x: visible; } }
+  section { break-inside: avoid; } body { max-width: none; padding: 0; } .wide { overflow-x: visible; } svg { min-width: 0; } }
 `;
 
 export function pageOf(given: {
@@ -43,10 +44,10 @@ export function pageOf(given: {
   const sections = charts(runs, recorded, answers).map((chart) => {
     const names = chart.lines.map(({ name }, nth) => `<li>${keySvg(nth)}${escaped(name)}</li>`);
     const rows = chart.lines.flatMap(({ name, points }) =>
-      points.length > 40 ? [] : points.map(({ x, y }) => row([name, told(x), told(y)])),
+      points.length > 40 ? [] : points.map(({ x, y }) => [name, told(x), told(y)]),
     );
     const numbers = rows.length === 0 ? '' : table(['line', chart.xLabel, chart.yLabel], rows);
-    return `<section><h2>${escaped(chart.title)}</h2>\n${chartSvg(chart)}\n<ul class="keys">${names.join('')}</ul></section>\n${numbers}`;
+    return `<section><h2>${escaped(chart.title)}</h2>\n<div class="wide" tabindex="0" role="group" aria-label="chart">${chartSvg(chart)}</div>\n<ul class="keys">${names.join('')}</ul></section>\n${numbers}`;
   });
   return `<!doctype html>
 <html lang="en">
@@ -85,25 +86,16 @@ function runsTable(runs: readonly Result[]): string {
   const rows = runs
     .toSorted((one, other) => (one.date < other.date ? 1 : -1))
     .flatMap((run) =>
-      run.points.map((point) =>
-        row([
-          run.date.slice(0, 16).replace('T', ' '),
-          run.commit,
-          `${run.machine.cores} cores, ${run.load.atStart}–${run.load.atEnd}`,
-          `${run.wanted.objects} ${run.wanted.kind}`,
-          point.rate === undefined ? 'all at once' : told(point.rate),
-          ...[
-            point.p50,
-            point.p90,
-            point.p99,
-            point.p999,
-            point.max,
-            run.missing,
-            run.wrong,
-            point.writesPerChange,
-          ].map(told),
-        ]),
-      ),
+      run.points.map((point) => [
+        run.date.slice(0, 16).replace('T', ' '),
+        run.commit,
+        `${run.machine.cores} cores, ${run.load.atStart}–${run.load.atEnd}`,
+        `${run.wanted.objects} ${run.wanted.kind}`,
+        point.rate === undefined ? 'all at once' : told(point.rate),
+        ...[point.p50, point.p90, point.p99, point.p999, point.max, run.missing, run.wrong, point.writesPerChange].map(
+          told,
+        ),
+      ]),
     );
   return `<section><h2>Runs of the black box</h2>${table(head, rows)}</section>`;
 }
@@ -118,17 +110,25 @@ function answerTable({ question, date, commit, figures }: Answer): string {
     const { name, value, unit, wanted, note = '' } = figure;
     const goal = wanted === undefined ? '' : 'atMost' in wanted ? `≤ ${wanted.atMost}` : `≥ ${wanted.atLeast}`;
     const verdict = wanted === undefined ? '' : isReached(figure) ? 'reached' : 'missed';
-    return row([name, goal, told(value), unit, verdict, note]);
+    return [name, goal, told(value), unit, verdict, note];
   });
   const title = `${question}, ${date.slice(0, 10)}, commit ${commit}`;
   return `<section><h2>${escaped(title)}</h2>${table(['figure', 'wanted', 'seen', 'unit', '', 'note'], rows)}</section>`;
 }
 
-function table(head: readonly string[], rows: readonly string[]): string {
-  const cells = head.map((name) => (name === '' ? '<td></td>' : `<th scope="col">${escaped(name)}</th>`));
-  return `<div class="wide" tabindex="0" role="group" aria-label="table"><table><thead><tr>${cells.join('')}</tr></thead><tbody>${rows.join('')}</tbody></table></div>`;
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  // Above numbers, as they are.
+  const isNumeric = (nth: number) => rows.length > 0 && rows.every((cells) => isNumber(cells[nth] ?? ''));
+  const cells = head.map((name, nth) =>
+    name === '' ? '<td></td>' : `<th scope="col"${isNumeric(nth) ? ' class="number"' : ''}>${escaped(name)}</th>`,
+  );
+  return `<div class="wide" tabindex="0" role="group" aria-label="table"><table><thead><tr>${cells.join('')}</tr></thead><tbody>${rows.map(rowHtml).join('')}</tbody></table></div>`;
 }
 
-function row(cells: readonly string[]): string {
-  return `<tr>${cells.map((cell) => `<td${/^[\d.,]+$/.test(cell) ? ' class="number"' : ''}>${escaped(cell)}</td>`).join('')}</tr>`;
+function rowHtml(cells: readonly string[]): string {
+  return `<tr>${cells.map((cell) => `<td${isNumber(cell) ? ' class="number"' : ''}>${escaped(cell)}</td>`).join('')}</tr>`;
+}
+
+function isNumber(cell: string): boolean {
+  return /^[\d.,]+$/.test(cell);
 }
