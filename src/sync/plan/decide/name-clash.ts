@@ -17,9 +17,9 @@ export function decideNameClash(facts: Facts, memory: Memory, translation: Trans
     const isOfService = copied !== undefined && [serviceKey, ...nameClash.rivals].includes(copied);
     const holder = isOfService ? copied : nameClash.holder;
     if (holder !== undefined && holder !== serviceKey) {
-      // The other Service may have no object left; only its name says then why this object is refused.
+      // The other Service may have no Endpoints, but slices, or nothing that is left; only its name says then why this object is refused.
       const outcome =
-        isNamedLikeService && !isOfService
+        isNamedLikeService && winner === holder
           ? collision(holder)
           : serviceCollision({ service: serviceKey, name: servicePlace.name, holder });
       return decideLoss(facts, translation, outcome);

@@ -151,7 +151,10 @@ const advices: Readonly<Record<string, Advice>> = {
       remedy: "correct in the tenant's object what the host cluster refuses, or what a patch makes of it",
       command: editVirtual(trouble),
     },
-  NameCollision: (trouble) => ({ ...look(trouble), remedy: 'rename one of the two virtual objects' }),
+  NameCollision: (trouble) => ({
+    ...look(trouble),
+    remedy: `rename one of the two ${trouble.message.startsWith('its Service') ? 'Services' : 'virtual objects'}`,
+  }),
   NotOwned: otherInPlace,
   OwnerMissing: ({ status }) => ({
     remedy: 'bring the Service of the virtual cluster back on the host',

@@ -226,6 +226,24 @@ describe('slices of one Service and Endpoints of the other', () => {
     expect(behind()).toEqual(['default-x-default']);
   });
 
+  it('Endpoints that a slice keeps away name both Services, because there is no Endpoints of the other one', async () => {
+    world = new SliceWorld();
+    for (const side of both) putService(side);
+    putSlice(first);
+    await runBoth();
+    putEndpoints(second);
+    await world.rest();
+    const refused = world.sync.ledger.outcomeOf(`${second.namespace}/${second.name}`) as { message: string };
+    expect(refused).toMatchObject({
+      reason: 'NameCollision',
+      message: `its Service "default-x-default/col" and the Service "default/col-x-default" have one host name, "${shared}", which belongs to "default/col-x-default"`,
+    });
+    putEndpoints(first);
+    await world.rest();
+    const now = world.sync.ledger.outcomeOf(`${second.namespace}/${second.name}`) as { message: string };
+    expect(now.message).toMatch(/^its host name belongs to "default\/col-x-default"/);
+  });
+
   it('slices and Endpoints of one Service go together', async () => {
     world = new SliceWorld();
     for (const side of both) putService(side);
