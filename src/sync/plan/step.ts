@@ -153,7 +153,7 @@ export type LeaveReason = 'Paused' | 'ControlledByOther' | 'KeptByHost' | 'NotOu
 export type Outcome =
   | { kind: 'inSync' }
   | { kind: 'ineligible'; reason: string; message: string }
-  /** `isBackFlow`: the copy is right, and what was edited on it cannot reach the tenant. */
+  /** `isBackFlow`: the copy is right, and what was edited on it cannot reach the tenant. `isRemoval`: the copy stays on the host. */
   | {
       kind: 'refused';
       reason: RefuseReason;
@@ -161,6 +161,7 @@ export type Outcome =
       detail?: string;
       failure?: PatchFailure;
       isBackFlow?: true;
+      isRemoval?: true;
     }
   | { kind: 'waiting'; reason: WaitReason; message: string; retryAfterMs?: number; wakes?: Key }
   /** An operator of the host asked us not to write, or the copy is not provably ours. */

@@ -15,6 +15,7 @@ import {
   listLimit,
   mostLooks,
   refusedBack,
+  refusedRemovals,
   type TroubledObject,
   troubleByPatch,
   troubleCounts,
@@ -202,11 +203,14 @@ function blockedObjects({ ledger, contest }: Sync): Map<string, number> {
     if (count === 0 || reason === undefined) continue;
     if (kind === 'refused' || (kind === 'waiting' && blockingWaits.has(reason))) blocked.set(reason, count);
   }
-  for (const [reason, count] of refusedBack(ledger)) {
+  const removals = refusedRemovals(ledger);
+  const unremoved = [...removals.values()].reduce((sum, count) => sum + count, 0);
+  for (const [reason, count] of summed(refusedBack(ledger), removals)) {
     const left = (blocked.get(reason) ?? 0) - count;
     if (left > 0) blocked.set(reason, left);
     else blocked.delete(reason);
   }
+  if (unremoved > 0) blocked.set('DeleteRefused', unremoved);
   const contested = contest.contested().length;
   if (contested > 0) blocked.set('Contested', contested);
   return blocked;

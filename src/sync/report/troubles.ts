@@ -26,12 +26,23 @@ export interface TroubledObject {
 
 /** Reason → number of objects whose back-flow alone the tenant's cluster refuses, among the first that are looked at. */
 export function refusedBack(ledger: Sync['ledger']): Map<string, number> {
+  return refusedIn(ledger, ({ isBackFlow }) => isBackFlow === true);
+}
+
+/** Reason → number of copies whose removal the host refuses, among the first objects that are looked at. */
+export function refusedRemovals(ledger: Sync['ledger']): Map<string, number> {
+  return refusedIn(ledger, ({ isRemoval }) => isRemoval === true);
+}
+
+type Refused = Extract<Outcome, { kind: 'refused' }>;
+
+function refusedIn(ledger: Sync['ledger'], isCounted: (outcome: Refused) => boolean): Map<string, number> {
   const found = new Map<string, number>();
   if (!['Forbidden', 'HostRefused'].some((reason) => (ledger.counts().get(`refused/${reason}`) ?? 0) > 0)) return found;
   let looks = 0;
   for (const [, { outcome }] of ledger.entries()) {
     if (++looks > mostLooks) break;
-    if (outcome.kind !== 'refused' || !outcome.isBackFlow) continue;
+    if (outcome.kind !== 'refused' || !isCounted(outcome)) continue;
     found.set(outcome.reason, (found.get(outcome.reason) ?? 0) + 1);
   }
   return found;

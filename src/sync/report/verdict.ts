@@ -72,7 +72,10 @@ export interface VerdictFacts {
   objects: number;
   /** Why the owner of all copies is missing. */
   ownerMissing: string | undefined;
-  /** Reason → number of objects that cannot reach the host, or with `Contested` do not stay there, until an operator acts. */
+  /**
+   * Reason → number of objects that cannot reach the host, or with `Contested` do not stay there, until an operator acts. `DeleteWithheld` and
+   * `DeleteRefused` count copies that stay on it.
+   */
   blocked: ReadonlyMap<string, number>;
   /** Since when the oldest of them is, and of those that are contested, RFC 3339. */
   blockedSince?: string | undefined;
@@ -138,12 +141,26 @@ function besideOutage(facts: VerdictFacts): VerdictPart[] {
 
 /** What keeps objects off the host until an operator acts. */
 function obstaclesOf({ objects, blocked, blockedSince, contestedSince }: VerdictFacts): VerdictPart[] {
-  const { Contested: contested = 0, ...others } = Object.fromEntries(blocked);
+  const {
+    Contested: contested = 0,
+    DeleteWithheld: withheld = 0,
+    DeleteRefused: unremoved = 0,
+    ...others
+  } = Object.fromEntries(blocked);
   const sum = Object.values(others).reduce((total, count) => total + count, 0);
   const inOrder = Object.entries(others).sort(([one], [other]) => rankOf(one) - rankOf(other));
   const reasons = inOrder.map(([reason, count]) => `${count} ${reason}`);
   const cannotReach = `${sum} of ${counted(objects, 'object')} cannot reach the host (${reasons.join(', ')})`;
   const found: VerdictPart[] = sum === 0 ? [] : [partSince('blocked', cannotReach, blockedSince)];
+  // The tenant has these objects no more, so they are no part of the number of objects.
+  if (withheld > 0) {
+    const text = `${counted(withheld, 'delete')} ${withheld === 1 ? 'waits' : 'wait'} for a second list (DeleteWithheld)`;
+    found.push(partSince('DeleteWithheld', text, sum === 0 ? blockedSince : undefined));
+  }
+  if (unremoved > 0) {
+    const text = `${counted(unremoved, 'copy', 'copies')} cannot be removed from the host (DeleteRefused)`;
+    found.push(partSince('DeleteRefused', text, sum + withheld === 0 ? blockedSince : undefined));
+  }
   // Its copy is there, and comes and goes with the writes of the other client.
   if (contested > 0) {
     const keeps = contested === 1 ? 'keeps' : 'keep';

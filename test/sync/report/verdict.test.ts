@@ -50,6 +50,26 @@ const cases: [string, Partial<VerdictFacts>, string, boolean, string][] = [
     'blocked: 3 of 120 objects cannot reach the host (2 HostNameTaken, 1 PatchFailed)',
   ],
   [
+    'deletes that wait, of objects that the tenant has no more',
+    { blocked: new Map([['DeleteWithheld', 170]]) },
+    'blocked',
+    false,
+    'blocked: 170 deletes wait for a second list (DeleteWithheld)',
+  ],
+  [
+    'a delete that is refused, beside one that waits and an object that is refused',
+    {
+      blocked: new Map([
+        ['DeleteWithheld', 1],
+        ['DeleteRefused', 1],
+        ['NotOwned', 1],
+      ]),
+    },
+    'blocked',
+    false,
+    'blocked: 1 of 120 objects cannot reach the host (1 NotOwned); 1 delete waits for a second list (DeleteWithheld); 1 copy cannot be removed from the host (DeleteRefused)',
+  ],
+  [
     'old changes beside refused objects, as when the host has just frozen',
     { blocked, gaps: new Map([['ReferenceUnresolved', 1]]), waiting: 1, oldestSeconds: 20 },
     'behind',

@@ -64,6 +64,19 @@ describe('a verb that is refused while other writes pass', () => {
     expect(on.verdict()).toMatchObject({ state: 'inStep', isWell: true });
   });
 
+  it('to delete keeps copies, and no objects from the host', async () => {
+    const on = await stage();
+    await world.change(() => ['old', 'web'].forEach((name) => void putPair(world, name)));
+    on.host.refusedVerbs.add('delete');
+    await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
+    await relabel('old', 'first');
+    await on.pass(10_000);
+    expect(on.verdict().sentence).toMatch(
+      /not allowed to delete endpoints .*; blocked: 1 copy cannot be removed from the host \(DeleteRefused\)$/,
+    );
+    expect(on.verdict().sentence).not.toMatch(/cannot reach/);
+  });
+
   it('is forgotten with the last object that needs it', async () => {
     const on = await stage();
     await world.change(() => putPair(world, 'old'));

@@ -98,7 +98,8 @@ export function forbiddenSentence({ side, verb }: { side: string; verb: string }
 /** A back-flow that the virtual side refuses must not hold up the writes to the host. */
 function refused(memory: Memory, request: PlannedRequest, outcome: Extract<Outcome, { kind: 'refused' }>): Memory {
   const isBackFlow = request.side === 'virtual' && request.verb === 'patch';
-  if (!isBackFlow) return ended(memory, outcome);
+  const isRemoval = request.side === 'host' && request.verb === 'remove';
+  if (!isBackFlow) return ended(memory, isRemoval ? { ...outcome, isRemoval } : outcome);
   return { ...memory, mustRead: undefined, backflowRefused: { ...outcome, isBackFlow } };
 }
 
