@@ -248,10 +248,13 @@ describe.skipIf(assets.found === undefined)(
       });
 
       it('changes all at once, and prints a table', async () => {
+        const before = await namespaces();
         const { code, stdout } = await run({ words: ['--objects', '60', '--burst'] });
         expect(code).toBe(0);
         expect(stdout).toMatch(/^all at once: 60 changes, [\d.]+ writes a change$/m);
         expect(stdout).toMatch(/^missing 0, wrong 0, twice on the host 0, left behind 0$/m);
+        // The next test must not find one that is being deleted.
+        expect(await settledNamespaces(before)).toEqual(before);
       });
 
       it('removes its namespaces after Ctrl-C', async () => {

@@ -143,7 +143,11 @@ async function playMany(store: string, given: Many): Promise<Told> {
   // What was begun is played to its end, so that the seeds below the next one are all played.
   const lane = async (): Promise<void> => {
     while (next < from + histories && !isStopped() && performance.now() - startMs < minutes * 60_000) {
-      await player.play(next++);
+      const seed = next++;
+      await player.play(seed).catch((error: unknown) => {
+        // A store or a server that dies takes its history with it, and the seed must be known.
+        player.tally.violations.push({ judge: 'rest', what: `the history broke off: ${String(error)}`, seed });
+      });
       const nowMs = performance.now();
       if (nowMs - toldMs < progressMs) continue;
       toldMs = nowMs;
