@@ -103,7 +103,7 @@ function syncReadiness(view: DaemonView): ReadinessPart {
   };
 }
 
-/** Slices whose verbs are missing are not waited for: Endpoints go on without them. */
+/** Slices whose verbs are missing, or that a cluster does not serve, are not waited for: Endpoints go on without them. */
 function hasBegunAll({ settings, sync, slices, clusters }: DaemonView): boolean {
   if (clusters.connections === undefined) return false;
   const isWaiting = settings.endpointSlices.enabled && slices.missing.length === 0 && slices.sync?.isReady !== true;

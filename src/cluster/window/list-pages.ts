@@ -67,7 +67,10 @@ export async function listPages(options: ListOptions): Promise<ListEnd> {
         limit = Math.max(1, Math.floor(limit / 8));
         continue;
       }
-      return { kind: 'failed', answer };
+      return {
+        kind: 'failed',
+        answer: answer.kind === 'notFound' ? { ...answer, message: unserved(options) } : answer,
+      };
     }
     const list = readList(answer.object, scope.ref);
     if (list.kind === 'fault') return { kind: 'fault', message: `${what(scope)}: ${list.message}` };
@@ -83,6 +86,11 @@ export async function listPages(options: ListOptions): Promise<ListEnd> {
       return { kind: 'fault', message: `${what(scope)}: page ${page} continues with itself` };
     continueToken = list.continueToken;
   }
+}
+
+/** A list of a namespace that does not exist is empty: 404 says that the path is unknown. */
+function unserved({ connection, scope: { ref } }: ListOptions): string {
+  return `the ${connection.name} cluster does not serve ${ref.path}/${ref.resource}`;
 }
 
 async function acceptItems(items: readonly unknown[], options: ListOptions): Promise<string | undefined> {

@@ -24,6 +24,8 @@ export interface ReflectorStep {
   isAnswered?: boolean;
   /** It lets us not read this resource, and perhaps others. */
   isForbidden?: boolean;
+  /** It does not know this resource. */
+  isUnserved?: boolean;
   /** Before the next watch, check that the server has not gone back in time. */
   checkVersion?: boolean;
 }
@@ -168,7 +170,8 @@ export function afterList(
       const reason = answer.kind === 'throttled' || answer.kind === 'failed' ? answer.kind : 'refused';
       const delayMs = Math.max(asked, pauseFor(failed));
       const isForbidden = answer.kind === 'forbidden';
-      return { next: 'list', delayMs, reason, trouble: answer.message, failed, isAnswered, isForbidden };
+      const isUnserved = answer.kind === 'notFound';
+      return { next: 'list', delayMs, reason, trouble: answer.message, failed, isAnswered, isForbidden, isUnserved };
     }
     default:
       return result satisfies never;

@@ -155,7 +155,7 @@ export class Reflector<T extends Item> {
 
   #note(step: ReflectorStep): void {
     if (step.trouble === undefined || this.#isStopped) return;
-    const { failed = 'unreached', isAnswered = false, isForbidden = false, trouble } = step;
+    const { failed = 'unreached', isAnswered = false, isForbidden = false, isUnserved = false, trouble } = step;
     // A spoilt answer still shows that the server answers us.
     if (isSpoilt(failed)) this.#servedAgain();
     this.#failures[failed] = (this.#failures[failed] ?? 0) + 1;
@@ -163,7 +163,8 @@ export class Reflector<T extends Item> {
     const { connection, scope, log, clock } = this.#options;
     const { sinceMs, unservedMs = clock.now() } = this.#trouble ?? {};
     const beganMs = this.#trouble?.isAnswered === isAnswered ? sinceMs : undefined;
-    this.#trouble = { message: trouble, sinceMs: beganMs ?? clock.now(), isAnswered, isForbidden, unservedMs };
+    const is = { isAnswered, isForbidden, isUnserved };
+    this.#trouble = { message: trouble, sinceMs: beganMs ?? clock.now(), ...is, unservedMs };
     const where = { cluster: connection.name, resource: scope.ref.resource, namespace: scope.namespace };
     const about = { ...where, reason: step.reason, next: step.next, delayMs: Math.round(step.delayMs), trouble };
     if (this.#told.isNews(trouble, clock.now())) log.warn(about, 'watch interrupted');

@@ -84,6 +84,8 @@ export interface WindowTrouble {
   isAnswered: boolean;
   /** It does not let us read this resource. */
   isForbidden?: boolean;
+  /** It does not know this resource. */
+  isUnserved?: boolean;
   /** Since when reads fail, also for other reasons than this one. */
   unservedMs: number;
 }

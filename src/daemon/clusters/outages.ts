@@ -165,7 +165,10 @@ export class Outages {
   /** The oldest trouble of the windows. A server that answers one of them can be reached, although others wait for their next try. */
   #unread(cluster: Side): Outage | undefined {
     const missing = new Set(this.#forbidden(cluster).map(({ trouble }) => trouble));
-    const windows = this.#windowsOf(cluster).map(({ window }) => window);
+    const all = this.#windowsOf(cluster).map(({ window }) => window);
+    // One kind that a server does not know is no outage: the daemon goes on without it.
+    const served = all.filter(({ trouble }) => !trouble?.isUnserved);
+    const windows = served.length > 0 ? served : all;
     const troubles = windows.flatMap(({ trouble }) => (trouble === undefined || missing.has(trouble) ? [] : trouble));
     const oldest = troubles.toSorted((a, b) => a.sinceMs - b.sinceMs)[0];
     if (oldest === undefined) return undefined;

@@ -37,10 +37,9 @@ export interface Begun {
 
 export class RunningKind {
   sync: Sync | undefined;
-  /** Sentences about missing verbs. */
-  missing: readonly string[] = [];
   readonly registered: RegisteredKind;
   readonly #parts: RunningKindOptions;
+  #missingVerbs: readonly string[] = [];
   #retry: Timer | undefined;
   #isStopped = false;
 
@@ -51,6 +50,22 @@ export class RunningKind {
 
   get name(): string {
     return this.registered.of(this.#parts.settings()).kind;
+  }
+
+  /** Sentences about missing verbs, and about clusters that do not serve a kind that the daemon can go on without. */
+  get missing(): readonly string[] {
+    return [...this.#missingVerbs, ...this.#unserved()];
+  }
+
+  #unserved(): string[] {
+    const { of, isOn, rights } = this.registered;
+    const settings = this.#parts.settings();
+    if (rights === undefined || !isOn(settings)) return [];
+    const { path, resource } = of(settings).resource;
+    const wayOut = `this shows what it serves: kubectl get --raw /${path}`;
+    const windows = this.#parts.windows.opened.filter(({ name }) => name.split(' ')[1] === resource);
+    const troubles = windows.flatMap(({ window: { trouble } }) => (trouble?.isUnserved ? [trouble.message] : []));
+    return [...new Set(troubles)].map((message) => `${message}; ${wayOut}`);
   }
 
   /** Whether the configuration asks for a sync that has not begun. */
@@ -67,13 +82,13 @@ export class RunningKind {
       return;
     }
     const { rights } = this.registered;
-    this.missing = rights !== undefined && this.isAwaited ? await this.#missing(rights, begun) : [];
+    this.#missingVerbs = rights !== undefined && this.isAwaited ? await this.#missing(rights, begun) : [];
     const isWanted = this.isAwaited && !this.#isStopped;
-    if (!isWanted || this.missing.length > 0) begun.engine.goOnWithout(this.name);
+    if (!isWanted || this.#missingVerbs.length > 0) begun.engine.goOnWithout(this.name);
     if (!isWanted) return;
-    if (this.missing.length === 0) return this.#begin(begun);
+    if (this.#missingVerbs.length === 0) return this.#begin(begun);
     const { clock, log } = this.#parts.options;
-    log.warn({ component: 'main', missing: this.missing }, `${this.name}s are not synced, verbs are missing`);
+    log.warn({ component: 'main', missing: this.#missingVerbs }, `${this.name}s are not synced, verbs are missing`);
     this.#retry = clock.after(askAgainMs, () => {
       this.take(begun).catch((error: unknown) =>
         log.error({ component: 'main', err: error }, `${this.name}s cannot begin`),

@@ -81,6 +81,7 @@ export async function until<T>(
     try {
       const seen = await look();
       if (seen !== undefined) return seen;
+      last = undefined;
     } catch (error) {
       last = error;
     }
