@@ -82,7 +82,13 @@ describe('the documents', () => {
   );
 
   it('the package contains the files that it needs to start, and its licence', () => {
-    for (const file of ['dist', 'src/launcher/hostward.mjs', 'src/launcher/launch.mjs', 'LICENSE'])
+    for (const file of [
+      'dist',
+      'src/launcher/begin.mjs',
+      'src/launcher/hostward.mjs',
+      'src/launcher/launch.mjs',
+      'LICENSE',
+    ])
       expect(packageJson.files).toContain(file);
   });
 });

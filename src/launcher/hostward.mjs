@@ -42,6 +42,9 @@ function oldSpaceFlags(limitBytes) {
 const servers = ['run', 'direct', 'demo', 'devcluster', 'playground'];
 const serverFlags = ['--disable-sigusr1'];
 
+// These go on when their terminal is closed. The others end as after Ctrl-C.
+const daemons = ['run', 'direct'];
+
 // The C library would keep a heap for each thread, although only one thread is busy: 6 MB are wasted. A value from the user
 // wins.
 const environments = {
@@ -51,6 +54,10 @@ const environments = {
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const words = process.argv.slice(2);
+
+const isDaemon = daemons.includes(words[0]);
+// The program that takes the place of this process looks at its files after this moment.
+if (isDaemon) process.on('SIGHUP', () => undefined);
 
 void start();
 
@@ -75,7 +82,8 @@ function start() {
   const node = choice.kind === 'this' ? process.execPath : choice.program;
   const memory = isServer && process.constrainedMemory ? oldSpaceFlags(process.constrainedMemory()) : [];
   const flags = [...(heapFlags[words[0]] || []), ...memory, ...(isServer ? serverFlags : [])];
-  const [program, args] = withoutCoreFile(node, [...flags, entry, ...words]);
+  const begin = isDaemon ? [join(root, 'src', 'launcher', 'begin.mjs')] : [];
+  const [program, args] = withoutCoreFile(node, [...flags, ...begin, entry, ...words]);
   const env = { ...environments[words[0]], ...process.env };
   return handOver(program, args, { env, isWatched: true });
 }

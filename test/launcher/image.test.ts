@@ -138,6 +138,7 @@ describe('the files of the program', () => {
   it('hold no working papers, no sources but the launcher and one native module', () => {
     const paths = programPaths('arm64');
     expect(paths.filter((path) => path.startsWith('src/'))).toEqual([
+      'src/launcher/begin.mjs',
       'src/launcher/hostward.mjs',
       'src/launcher/launch.mjs',
     ]);

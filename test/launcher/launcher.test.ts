@@ -18,6 +18,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const launcher = fileURLToPath(new URL('../../src/launcher/hostward.mjs', import.meta.url));
 const launch = fileURLToPath(new URL('../../src/launcher/launch.mjs', import.meta.url));
+const begin = fileURLToPath(new URL('../../src/launcher/begin.mjs', import.meta.url));
 const withNode = fileURLToPath(new URL('../../src/launcher/with-node.mjs', import.meta.url));
 
 describe('the launcher', () => {
@@ -30,6 +31,7 @@ describe('the launcher', () => {
     copy = join(folder, 'src', 'launcher', 'hostward.mjs');
     cpSync(launcher, copy);
     cpSync(launch, join(folder, 'src', 'launcher', 'launch.mjs'));
+    cpSync(begin, join(folder, 'src', 'launcher', 'begin.mjs'));
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
     writeFileSync(
       join(folder, 'dist', 'main.js'),

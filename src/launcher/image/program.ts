@@ -17,6 +17,7 @@ export function programPaths(architecture: 'x64' | 'arm64'): string[] {
     'docs',
     // For `hostward install`.
     'config',
+    'src/launcher/begin.mjs',
     'src/launcher/hostward.mjs',
     'src/launcher/launch.mjs',
     // Of the native module the one build for this libc and this processor.

@@ -202,7 +202,7 @@ export const directCommand: CommandSpec = {
   summary: 'Serve a direct endpoint beside a cluster: it lets only holders of direct tokens in',
   details: [
     'The block hostward.direct names the cluster, the management server that issues the tokens, and a file with an access key of the role agent, with which the endpoint follows revocations. A token ends within a second of its access key, open watches and sessions included. Without a sign of life of the management server for hostward.direct.silence seconds every request is refused with 503 and every stream is closed.',
-    'GET /healthz answers 200 while the process serves, GET /readyz while tokens are accepted; hostward.listen has both in plain HTTP, with /metrics and /status. The log on standard output has audit lines of changes, sessions and refusals. SIGTERM or SIGINT ends the endpoint.',
+    'GET /healthz answers 200 while the process serves, GET /readyz while tokens are accepted; hostward.listen has both in plain HTTP, with /metrics and /status. The log on standard output has audit lines of changes, sessions and refusals. SIGTERM or SIGINT ends the endpoint; SIGHUP is ignored.',
   ],
   options: [{ ...config, summary: 'configuration with the block hostward.direct; - is standard input' }],
   examples: [{ line: 'hostward direct --config direct.yaml', says: 'see hostward docs direct-endpoints' }],
