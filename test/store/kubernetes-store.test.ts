@@ -184,7 +184,7 @@ describe('kubernetes stores of two replicas', () => {
     const namespace = await newNamespace(host);
     const [one, two] = await storesOn(namespace);
     const records = recordsOn(host, namespace, 'test');
-    const sight = { epoch: 'first', reached: 0, since: 0, putBack: [], isSetBack: false };
+    const sight = { epoch: 'first', reached: 0, since: 0, putBack: [], gone: [], isNew: false, isSetBack: false };
     const edited = replicaData({ replica: 'one', beat: 1_000, about: 'edited' }, sight);
     await records.replace(replicaName('one'), edited, undefined);
     await one.currentRevision({ fresh: true });

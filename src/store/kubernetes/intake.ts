@@ -3,13 +3,13 @@
 import type { Clock } from '../../clock.ts';
 import type { Timeline, Version } from '../timeline.ts';
 import type { HostRecord } from './host-records.ts';
-import { type IsRevoked, LastSeen, mostPutBack, placeOf, seenSetBack, type Told } from './last-seen.ts';
+import { type IsRevoked, LastSeen, mostPutBack, placeOf, recordAt, seenSetBack, type Told } from './last-seen.ts';
 import { LiveReplicas } from './live-replicas.ts';
 import type { KnownStore } from './meta-record.ts';
 import { isReplicaName, type ReadRecord, replicaName, type Sight } from './record-format.ts';
 import { type Judge, RecordReader, type RecordReaderOptions } from './record-reader.ts';
 import type { Seals } from './seals.ts';
-import { Succession } from './succession.ts';
+import { Succession, tooOld } from './succession.ts';
 
 export type Taken = Pick<Version, 'key' | 'revision' | 'record' | 'doubt'>;
 
@@ -42,6 +42,9 @@ export class Intake {
   readonly #keys = new Map<string, string>();
   /** Of all values. */
   #bytes = 0;
+  /** Records that another replica does not believe, by name, with their versions. */
+  readonly #disowned = new Map<string, number>();
+  #isRevoked: IsRevoked = () => false;
   /** The newest version in the last whole list, but for what a replica has written after the host was set back. */
   newest = 0;
 
@@ -74,9 +77,10 @@ export class Intake {
 
   /** Of a list after changes were missed. */
   judgeAfterLoss({ before, offset, missedAfter }: { before: Timeline; offset: number; missedAfter: number }): Judge {
-    return (found, { value }) => {
+    return (found, record) => {
       const newest = before.newest(found.data['key'] ?? '');
-      return this.succession.fault(found, value, { newest, offset, missedAfter });
+      const isRevoked = (replaced: number | undefined) => this.#isRevoked(record, replaced);
+      return this.succession.fault(found, record.value, { newest, offset, missedAfter, isRevoked });
     };
   }
 
@@ -86,6 +90,7 @@ export class Intake {
     { epoch, replica, known, trusts = false, isRevoked = () => false }: AtStart,
   ): { judge: Judge; doubt: string | undefined } {
     if (trusts) return { judge: () => undefined, doubt: undefined };
+    this.#isRevoked = isRevoked;
     // Who has its record there, and has said so.
     const mustKnow = known?.epoch === epoch && this.#seals().isSealed ? { replica, told: known.told ?? 0 } : undefined;
     const told = records.flatMap((found) => {
@@ -96,6 +101,7 @@ export class Intake {
     });
     const lastSeen = new LastSeen(told, { epoch, isRevoked });
     this.succession.inherit(lastSeen.since);
+    this.succession.graves.hear(lastSeen.gone);
     // Who has said nothing there believes the others; who has knows better.
     const ofOthers = lastSeen.isSetBack ? seenSetBack : undefined;
     const lost = mustKnow === undefined ? ofOthers : lostWord(mustKnow, told);
@@ -111,22 +117,57 @@ export class Intake {
   }
 
   /** For replicas that start later. */
-  sight(known: Pick<Sight, 'epoch' | 'reached' | 'isSetBack'>): Sight {
+  sight(
+    { epoch, wasSetBack: isSetBack }: { epoch: string; wasSetBack: boolean },
+    known: Pick<Sight, 'reached' | 'isNew'>,
+  ): Sight {
     const putBack = [...this.putBack].map(([name, version]) => placeOf({ name, version }));
-    const { since } = this.succession;
-    return { ...known, since, putBack: putBack.length > mostPutBack ? 'tooMany' : putBack };
+    const { since, graves } = this.succession;
+    graves.forget(since);
+    const { gone, since: judges } = graves.told();
+    const told = { gone, since: Math.max(since, judges) };
+    return { ...known, ...told, epoch, isSetBack, putBack: putBack.length > mostPutBack ? 'tooMany' : putBack };
   }
 
-  /** A whole list, in place of everything that was there. `before`: what was known until then. */
+  /** What another replica knows that lives: its records that were put back are given up here too, one with each change that is no record's. */
+  heed({ gone, putBack }: Sight): void {
+    this.succession.graves.hear(gone);
+    if (putBack === 'tooMany') return;
+    for (const place of putBack) {
+      const { name, version } = recordAt(place);
+      if (this.#keys.has(name)) this.#disowned.set(name, version);
+    }
+  }
+
+  /** One of them, at a version of the host that changes no record; undefined = there is none. */
+  #giveUp(at: number, { offset, timeline }: { offset: number; timeline: Timeline }): Taken | undefined {
+    for (const [name, version] of this.#disowned) {
+      this.#disowned.delete(name);
+      const record = timeline.newest(this.#keys.get(name) ?? '')?.record;
+      if (record === undefined || record.revision !== version + offset) continue;
+      const old: ReadRecord = { kind: 'unusable', why: tooOld, putBackAt: version };
+      return this.take({ name, version: at, data: {} }, old, { offset, timeline });
+    }
+    return undefined;
+  }
+
+  get hasDisowned(): boolean {
+    return this.#disowned.size > 0;
+  }
+
+  /** A whole list as of `version`, in place of everything that was there. `before`: what was known until then. */
   takeAll(
     records: readonly HostRecord[],
-    { offset, before, judge }: { offset: number; before: Timeline; judge: Judge },
+    { version, offset, before, judge }: { version: number; offset: number; before: Timeline; judge: Judge },
   ): Taken[] {
     this.replicas.clear();
-    this.#keys.clear();
     this.#bytes = 0;
     this.newest = 0;
     const taken: Taken[] = [];
+    // Some of them were deleted while changes were missed.
+    const there = new Set(records.map(({ name }) => name));
+    for (const name of this.#keys.keys()) if (!there.has(name)) this.succession.graves.add(name, version);
+    this.#keys.clear();
     for (const found of records) {
       const read = this.#reader.read(found, offset, judge);
       if (read.kind !== 'replica' || read.sight?.isSetBack !== true) this.newest = Math.max(this.newest, found.version);
@@ -138,7 +179,7 @@ export class Intake {
       this.#bytes += record.value.length;
       taken.push({ key: record.key, revision: record.revision, record });
     }
-    this.#reader.keepOnly(new Set(records.map(({ name }) => name)));
+    this.#reader.keepOnly(there);
     return taken;
   }
 
@@ -148,11 +189,16 @@ export class Intake {
     read: ReadRecord | undefined,
     { offset, timeline }: { offset: number; timeline: Timeline },
   ): Taken | undefined {
-    if (read?.kind === 'replica') this.replicas.hear(read, { isBeating: true });
+    if (read?.kind === 'replica') {
+      this.replicas.hear(read, { isBeating: true });
+      return this.#giveUp(found.version, { offset, timeline });
+    }
     const record = read?.kind === 'record' ? read.record : undefined;
     const key = record?.key ?? this.#keys.get(found.name);
     const known = key === undefined ? undefined : timeline.newest(key)?.record;
     const wasAside = this.aside.has(found.name);
+    if (read === undefined || (read.kind === 'unusable' && known !== undefined))
+      this.succession.graves.add(found.name, found.version);
     this.#reader.note(found.name, read, known);
     if (key === undefined || (record === undefined && known === undefined)) return undefined;
     if (record === undefined) this.#keys.delete(found.name);
@@ -166,7 +212,11 @@ export class Intake {
   /** As read(), and judged by everything that was heard of the name. */
   readNext(found: HostRecord, offset: number, timeline: Timeline): ReadRecord {
     const newest = timeline.newest(found.data['key'] ?? '');
-    return this.#reader.read(found, offset, (_, { value }) => this.succession.fault(found, value, { newest, offset }));
+    return this.#reader.read(found, offset, (_, record) => {
+      const isRevoked = (replaced: number | undefined) => this.#isRevoked(record, replaced);
+      const known = { newest, offset, wholeAfter: timeline.compactedRevision, isRevoked };
+      return this.succession.fault(found, record.value, known);
+    });
   }
 }
 

@@ -103,7 +103,7 @@ export class KubernetesStore extends TimelineStore {
         replica,
         about,
         seals,
-        sight: () => this.#intake.sight({ epoch: this.epoch, reached: this.#reached, isSetBack: this.wasSetBack }),
+        sight: () => this.#intake.sight(this, { reached: this.#reached, isNew: this.#pulse.count <= 1 }),
         lastBeat: () => this.replicas.beats.get(replica) ?? 0,
         mayMake: () => !this.#emptying.isHalted,
       },
@@ -345,14 +345,11 @@ export class KubernetesStore extends TimelineStore {
     if (meta !== undefined) this.#meta.take(this.#intake.read(meta, 0));
     const { judge, doubt } = afterLoss ?? this.#intake.judgeAtStart(records, { ...this.#options, epoch: this.epoch });
     const { offset } = this.#meta.now;
-    const atMs = this.clock.now();
-    const taken = this.#intake.takeAll(records, { offset, before: this.timeline, judge });
+    const taken = this.#intake.takeAll(records, { version, offset, before: this.timeline, judge });
     if (!this.#hasListed) this.#doubt = doubt ?? this.#intake.doubt;
     this.#hasStraySeals = !this.#meta.seals.isSealed && records.some(({ data }) => data['seal'] !== undefined);
-    this.restart({
-      versions: taken.map((one): Version => ({ ...one, before: undefined, atMs })),
-      revision: offset + version,
-    });
+    const versions = taken.map((one): Version => ({ ...one, before: undefined, atMs: this.clock.now() }));
+    this.restart({ versions, revision: offset + version });
     this.#reached = version;
     this.#hasListed = true;
     this.#emptying.settled();
@@ -361,7 +358,7 @@ export class KubernetesStore extends TimelineStore {
 
   #judgeAfterLoss(records: readonly HostRecord[]): { judge: Judge; doubt?: undefined } {
     const { offset } = this.#meta.now;
-    const memory = { before: this.timeline, offset, missedAfter: this.#reached };
+    const memory = { before: this.timeline, offset, missedAfter: this.#reached, putBack: this.#intake.putBack };
     const older = firstOlderThanSeen(records, memory);
     if (older !== undefined) this.#setBack(older);
     return { judge: this.#intake.judgeAfterLoss(memory) };
@@ -373,8 +370,7 @@ export class KubernetesStore extends TimelineStore {
     if (found.name === metaName && type === 'delete') this.#emptying.storeDeleted();
     if (this.#emptying.isHalted) return;
     this.#reached = found.version;
-    const { offset } = this.#meta.now;
-    const { timeline } = this;
+    const [{ offset }, timeline] = [this.#meta.now, this.timeline];
     const read = type === 'delete' ? undefined : this.#intake.readNext(found, offset, timeline);
     if (read?.kind === 'replica') this.#heardOf(read);
     if (found.name === metaName && read !== undefined && this.#meta.isNews(read)) this.#host.listAgain();
@@ -390,10 +386,12 @@ export class KubernetesStore extends TimelineStore {
   }
 
   #heardOf({ replica, sight }: ReadRecord & { kind: 'replica' }): void {
-    if (replica === this.#options.replica) return;
-    const isYoung = this.#pulse.count < youngBeats;
-    if (isYoung && sight?.isSetBack === true && sight.epoch === this.epoch) this.#setBack(seenSetBack);
+    const isOther = replica !== this.#options.replica;
+    const isOurs = isOther && sight?.epoch === this.epoch;
+    if (isOurs) this.#intake.heed(sight);
+    if (isOurs && sight.isSetBack && this.#pulse.count < youngBeats) this.#setBack(seenSetBack);
     // A replica that starts asks whether anybody is here: the sooner it hears of us, the sooner it serves.
-    if (!this.replicas.has(replica) && this.state === 'open') void this.#pulse.beat().catch(() => undefined);
+    const asks = isOther && (sight?.isNew === true || !this.replicas.has(replica));
+    if ((asks || this.#intake.hasDisowned) && this.state === 'open') void this.#pulse.beat().catch(() => undefined);
   }
 }

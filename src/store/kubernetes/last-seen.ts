@@ -4,7 +4,7 @@
 import type { StoredRecord } from '../store.ts';
 import type { HostRecord } from './host-records.ts';
 import { type Sight, versionsIn } from './record-format.ts';
-import { tooOld } from './succession.ts';
+import { Graves, tooOld } from './succession.ts';
 
 export interface Told {
   /** The host's version of the record that this replica wrote about itself. */
@@ -24,6 +24,9 @@ export class LastSeen {
   readonly #putBack: ReadonlySet<string>;
   readonly #reached: number;
   readonly since: number;
+  /** What was deleted, as far as the replicas had read. */
+  readonly gone: readonly string[];
+  readonly #graves = new Graves();
   /** True if a replica had more records that it did not believe than it could name. */
   readonly isIncomplete: boolean;
   /** A replica has seen a later state. */
@@ -36,6 +39,8 @@ export class LastSeen {
     this.isIncomplete = sights.some(({ putBack }) => putBack === 'tooMany');
     this.isSetBack = sights.some(({ isSetBack }) => isSetBack);
     this.since = Math.max(0, ...sights.map(({ since }) => since));
+    this.gone = sights.flatMap(({ gone }) => gone);
+    this.#graves.hear(this.gone);
     // A replica of an older version does not say how far it had read, and records of its time say less.
     const older = told.filter(({ sight }) => sight === undefined).map(({ version }) => version);
     const reached = sights.map((sight) => sight.reached);
@@ -45,11 +50,17 @@ export class LastSeen {
   fault(found: HostRecord, record: StoredRecord): string | undefined {
     if (this.#putBack.has(placeOf(found))) return tooOld;
     if (found.version <= this.#reached) return undefined;
-    const { after, replaced } = versionsIn(found.data);
+    const { after, created, replaced } = versionsIn(found.data);
     if (after === undefined || after < this.since) return tooOld;
+    if (this.#graves.isGoneAfter(found.name, created ?? after)) return tooOld;
     const offset = record.revision - found.version;
     return this.#isRevoked(record, replaced === undefined ? undefined : replaced + offset) ? tooOld : undefined;
   }
+}
+
+export function recordAt(place: string): { name: string; version: number } {
+  const [name = '', version] = place.split('@');
+  return { name, version: Number(version) };
 }
 
 export function placeOf({ name, version }: Pick<HostRecord, 'name' | 'version'>): string {

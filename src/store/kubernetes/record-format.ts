@@ -38,6 +38,10 @@ export interface Sight {
   since: number;
   /** Records that it did not believe because somebody had put an older version back, with their versions. */
   putBack: readonly string[] | 'tooMany';
+  /** Records that were deleted after `since`. */
+  gone: readonly string[];
+  /** Its first heartbeat: it wants to hear what the others know. */
+  isNew: boolean;
   /** It has seen a later state of the store than the one that is there now. */
   isSetBack: boolean;
 }
@@ -87,9 +91,10 @@ export function metaData({ offset, epoch, earlier, store }: StoreMeta): HostData
 /** `beat` makes every write of a replica a change. */
 export function replicaData(
   { replica, beat, about }: { replica: string; beat: number; about: string },
-  { epoch, reached, since, putBack, isSetBack }: Sight,
+  { epoch, reached, since, putBack, gone, isNew, isSetBack }: Sight,
 ): HostData {
-  const sight = { epoch, reached: String(reached), since: String(since), ...(isSetBack && { setBack: 'yes' }) };
+  const marks = { ...(isSetBack && { setBack: 'yes' }), ...(isNew && { new: 'yes' }) };
+  const sight = { epoch, reached: String(reached), since: String(since), gone: gone.join(' '), ...marks };
   const told = putBack === 'tooMany' ? putBack : putBack.join(' ');
   return { format: String(unsealedFormat), replica, beat: String(beat), about, ...sight, putBack: told };
 }
@@ -129,11 +134,13 @@ function readReplica({ replica, beat, about = '', ...data }: HostData): ReadReco
   return { kind: 'replica', replica, beat: number, about, sight: sightIn(data) };
 }
 
-function sightIn({ epoch, reached, since, putBack, setBack }: HostData): Sight | undefined {
+function sightIn({ epoch, reached, since, putBack, gone = '', new: isNew, setBack }: HostData): Sight | undefined {
   const [to, from] = [wholeNumber(reached ?? ''), wholeNumber(since ?? '')];
   if (epoch === undefined || putBack === undefined || to === undefined || from === undefined) return undefined;
-  const told = putBack === 'tooMany' ? putBack : putBack.split(' ').filter((one) => one !== '');
-  return { epoch, reached: to, since: from, putBack: told, isSetBack: setBack === 'yes' };
+  const wordsOf = (text: string) => text.split(' ').filter((one) => one !== '');
+  const marks = { isNew: isNew === 'yes', isSetBack: setBack === 'yes' };
+  const told = putBack === 'tooMany' ? putBack : wordsOf(putBack);
+  return { epoch, reached: to, since: from, putBack: told, gone: wordsOf(gone), ...marks };
 }
 
 /** What the writer of a record knew of the versions before it. */

@@ -18,12 +18,12 @@ function opened() {
     return { name: nameOf(key), version, data: seals.applied(nameOf(key), data) };
   };
   const replicaOf = (replica: string, version: number): HostRecord => {
-    const sight = { epoch: 'first', reached: 1, since: 1, putBack: [], isSetBack: false };
+    const sight = { epoch: 'first', reached: 1, since: 1, putBack: [], gone: [], isNew: false, isSetBack: false };
     const data = replicaData({ replica, beat: 1, about: '' }, sight);
     return { name: replicaName(replica), version, data: seals.applied(replicaName(replica), data) };
   };
   const list = (records: readonly HostRecord[], judge: Judge = () => undefined) => {
-    const taken = intake.takeAll(records, { offset: 0, before: timeline, judge });
+    const taken = intake.takeAll(records, { version: 0, offset: 0, before: timeline, judge });
     timeline.restore({ versions: taken.map((one) => ({ ...one, before: undefined, atMs: 0 })), compactedRevision: 0 });
   };
   const change = (found: HostRecord, isThere: boolean) => {

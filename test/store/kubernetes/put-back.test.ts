@@ -181,7 +181,7 @@ describe('a replica that starts', () => {
   it('does not judge when a backup program has put back more than can be named, nor does one after it', () => {
     const seals = new Seals([{ version: 1, bytes: new Uint8Array(32) }]);
     seals.useStore('first');
-    const sight = { epoch: 'first', reached: 10, since: 5, isSetBack: false };
+    const sight = { epoch: 'first', reached: 10, since: 5, gone: [], isNew: false, isSetBack: false };
     const word = (putBack: readonly string[] | 'tooMany') =>
       seals.applied(replicaName('one'), replicaData({ replica: 'one', beat: 1, about: '' }, { ...sight, putBack }));
     const many = Array.from({ length: mostPutBack + 1 }, (_, at) => {
@@ -193,8 +193,11 @@ describe('a replica that starts', () => {
       const all = [{ name: replicaName('one'), version: 9, data: word(putBack) }, ...records];
       const asked = { epoch: 'first', replica: 'one', known: { epoch: 'first', told: 0 } };
       const { judge, doubt } = intake.judgeAtStart(all, asked);
-      intake.takeAll(all, { offset: 0, before: new Timeline(), judge });
-      return { doubt: doubt ?? intake.doubt, told: intake.sight({ epoch: 'first', reached: 900, isSetBack: false }) };
+      intake.takeAll(all, { version: 900, offset: 0, before: new Timeline(), judge });
+      return {
+        doubt: doubt ?? intake.doubt,
+        told: intake.sight({ epoch: 'first', wasSetBack: false }, { reached: 900, isNew: false }),
+      };
     };
     const { doubt, told } = judged(many, []);
     expect([doubt, told.putBack]).toEqual([expect.stringContaining('more than 500 records were put back'), 'tooMany']);

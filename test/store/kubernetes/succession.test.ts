@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Succession } from '../../../src/store/kubernetes/succession.ts';
+import { nameOf } from '../../../src/store/kubernetes/record-format.ts';
+import { Graves, mostTold, Succession } from '../../../src/store/kubernetes/succession.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 
 /** A first version of a name, whose writer had read the store up to this version. */
@@ -27,5 +28,28 @@ describe('Succession', () => {
   it('cannot tell as long as it has not looked for two minutes', async () => {
     expect((await beaten(59))(0)).toBe(undefined);
     expect((await beaten(60))(0)).toMatch(/^it is an older version/);
+  });
+});
+
+describe('Graves', () => {
+  it('tell the newest deletions, and who cannot be judged by them', () => {
+    const graves = new Graves();
+    for (let version = 1; version <= mostTold + 5; version++) graves.add(nameOf(`/${version}`), version);
+    const { gone, since } = graves.told();
+    expect([gone.length, since]).toEqual([mostTold, 5]);
+    const other = new Graves();
+    other.hear([...gone, 'damaged', '@', 'x@-']);
+    expect([6, 5].map((version) => other.isGoneAfter(nameOf(`/${version}`), version - 1))).toEqual([true, false]);
+    expect(other.isGoneAfter(nameOf('/6'), 6)).toBe(false);
+  });
+
+  it('keep the last deletion of a name, and forget what nothing needs', () => {
+    const graves = new Graves();
+    graves.add(nameOf('/a'), 10);
+    graves.hear(graves.told().gone);
+    graves.add(nameOf('/a'), 5);
+    expect(graves.isGoneAfter(nameOf('/a'), 9)).toBe(true);
+    graves.forget(10);
+    expect([graves.isGoneAfter(nameOf('/a'), 0), graves.told()]).toEqual([false, { gone: [], since: 0 }]);
   });
 });
