@@ -27,12 +27,16 @@ export interface Released {
   done: string[];
   left: { object: string; why: string }[];
   failed: { object: string; why: string }[];
+  /** Somebody ended it before all objects were looked at. */
+  isCut: boolean;
 }
 
 interface ReleaseOptions {
   settings: Settings;
   isDelete: boolean;
   isDryRun: boolean;
+  /** What is being written is finished, and nothing else begun. */
+  signal: AbortSignal;
 }
 
 /** One kind of object that may carry our marks. */
@@ -58,10 +62,11 @@ interface Work {
 }
 
 export async function releaseAll(context: Context, host: ClusterClient, how: ReleaseOptions): Promise<Released> {
-  const released: Released = { done: [], left: [], failed: [] };
+  const released: Released = { done: [], left: [], failed: [], isCut: false };
   // Endpoints go first, because they name the Secrets and ConfigMaps.
   for (const target of targetsOf(how)) await releaseKind({ clock: context.clock, host, target, how }, released);
-  for (const list of Object.values(released)) list.sort((a: unknown, b: unknown) => (nameOf(a) < nameOf(b) ? -1 : 1));
+  for (const list of [released.done, released.left, released.failed])
+    list.sort((a: unknown, b: unknown) => (nameOf(a) < nameOf(b) ? -1 : 1));
   return released;
 }
 
@@ -100,11 +105,21 @@ async function releaseKind(work: Work, released: Released): Promise<void> {
   const { resource, isOptional } = target;
   const labelSelector = `${markerLabel}=${how.settings.virtualClusterName}`;
   for (const namespace of copyNamespaces(mappingsOf(how.settings), how.settings.hostNamespace)) {
+    if (how.signal.aborted) {
+      released.isCut = true;
+      return;
+    }
     const listed = await host.tryList(resource, namespace ?? '', { labelSelector });
     if (listed.kind === 'listed') {
       const waiting = listed.objects[Symbol.iterator]();
       const next = async (): Promise<void> => {
-        for (const object of waiting) await releaseOne(work, object, released);
+        for (const object of waiting) {
+          if (how.signal.aborted) {
+            released.isCut = true;
+            return;
+          }
+          await releaseOne(work, object, released);
+        }
       };
       await Promise.all(Array.from({ length: inFlight }, next));
       continue;

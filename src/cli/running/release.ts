@@ -18,13 +18,16 @@ import { type Released, releaseAll } from './release-objects.ts';
 export async function release(context: Context, options: Options): Promise<ExitCode> {
   const { settings } = await requireSettings(context, options);
   const host = await openCluster(context, { name: 'host', kubeconfig: settings.hostKubeconfig });
+  const stopped = new AbortController();
+  const forgetStop = context.onSignal('stop', () => stopped.abort());
   try {
     const how = { isDelete: options.has('delete'), isDryRun: options.has('dry-run') };
     if (!how.isDryRun) await refuseWhileRunning(context, host, settings);
-    const released = await releaseAll(context, host, { settings, ...how });
+    const released = await releaseAll(context, host, { settings, ...how, signal: stopped.signal });
     print(context, released, { ...how, isJson: options.choice('output') === 'json' });
-    return released.failed.length > 0 ? exitCodes.environment : exitCodes.fine;
+    return released.failed.length > 0 || released.isCut ? exitCodes.environment : exitCodes.fine;
   } finally {
+    forgetStop();
     await host.close();
   }
 }
@@ -73,8 +76,9 @@ function print(
   for (const name of released.done) context.stdout.write(`${verb} ${name}\n`);
   for (const { object, why } of released.left) context.stdout.write(`left alone ${object}: ${why}\n`);
   for (const { object, why } of released.failed) context.stderr.write(`failed ${object}: ${why}\n`);
-  const { done, left, failed } = released;
+  const { done, left, failed, isCut } = released;
   context.stdout.write(`${done.length} ${verb}, ${left.length} left alone, ${failed.length} failed\n`);
+  if (isCut) context.stderr.write('stopped before all objects were looked at; run the command again for the rest\n');
 }
 
 /** Opens a client for one of the two clusters of a configuration, or throws the faults. */

@@ -8,12 +8,14 @@ import { endpointsObject, namespaceObject, namespacesResource } from '../../../s
 import type { ClusterClient } from '../../../src/cli/line/cluster-client.ts';
 import type { Context } from '../../../src/cli/line/context.ts';
 import { openCluster } from '../../../src/cli/running/release.ts';
+import { releaseAll } from '../../../src/cli/running/release-objects.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { endpointsResource, leasesResource } from '../../../src/cluster/wire/scope.ts';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { endpointSlicesResource } from '../../../src/sync/kinds/endpointslices/endpointslice-kind.ts';
+import { settings } from '../../config/loading.ts';
 import { scene } from '../scene.ts';
 
 let folder: string;
@@ -79,7 +81,13 @@ async function release(...argv: string[]) {
 }
 
 async function releaseWith(
-  how: { patches?: object[]; slicePatches?: object[]; kubeconfig?: string; daemon?: object },
+  how: {
+    patches?: object[];
+    slicePatches?: object[];
+    kubeconfig?: string;
+    daemon?: object;
+    context?: Partial<Context>;
+  },
   ...argv: string[]
 ) {
   const file = '/home/vcluster.yaml';
@@ -95,7 +103,7 @@ async function releaseWith(
     if (how.daemon === undefined) throw new Error('nothing listens there');
     return Response.json(how.daemon);
   };
-  const code = await runCommandLine({ ...real(context), fetch }, ['release', ...names, ...argv]);
+  const code = await runCommandLine({ ...real(context), fetch, ...how.context }, ['release', ...names, ...argv]);
   return { code, out: out(), err: err() };
 }
 
@@ -126,6 +134,46 @@ function contentCopy(kind: string, name: string, hostName: string, extra: Record
   const metadata = { name: hostName, namespace: 'vcluster-vc', labels, annotations };
   return { apiVersion: 'v1', kind, metadata, data: {} };
 }
+
+describe('hostward release that is told to stop', () => {
+  it.each([true, false])(
+    'finishes what it writes, begins nothing else, and says so; with --delete: %s',
+    async (isDelete) => {
+      for (let at = 0; at < 20; at++) await host.create(endpointsResource, copy(`more-${at}`));
+      const stop = new AbortController();
+      const told = {
+        tryList: host.tryList.bind(host),
+        get: host.get.bind(host),
+        remove: (...given: Parameters<ClusterClient['remove']>) => {
+          stop.abort();
+          return host.remove(...given);
+        },
+        change: (...given: Parameters<ClusterClient['change']>) => {
+          stop.abort();
+          return host.change(...given);
+        },
+      } as ClusterClient;
+      const environment = { VCLUSTER_NAME: 'vc', NAMESPACE: 'vcluster-vc' };
+      const how = { settings: settings('{}', { environment }), isDelete, isDryRun: false, signal: stop.signal };
+      const { done, isCut } = await releaseAll(real(scene().context), told, how);
+      expect(isCut).toBe(true);
+      const left = await host.list(endpointsResource, 'vcluster-vc');
+      const still = left.filter(({ metadata }) => metadata.annotations?.['hostward.dev/base'] !== undefined).length;
+      // 24 bear our mark, one of them held and one another virtual cluster's.
+      expect([done.length > 0, done.length <= 8, still + done.length]).toEqual([true, true, 24]);
+    },
+  );
+
+  it('says how to go on', async () => {
+    const onSignal = (_: string, listener: () => void) => {
+      listener();
+      return () => {};
+    };
+    const { code, err, out } = await releaseWith({ context: { onSignal } });
+    expect([code, out]).toEqual([3, '0 released, 0 left alone, 0 failed\n']);
+    expect(err).toBe('stopped before all objects were looked at; run the command again for the rest\n');
+  });
+});
 
 describe('hostward release --delete on exported Secrets and ConfigMaps', () => {
   const generated = (name: string) => generatedName({ name, namespace: 'shop' }, 'vc');
