@@ -98,6 +98,16 @@ describe('a sync that writes many objects', () => {
     expect(of(/^object/).map(({ msg }) => msg)).toEqual(['object taken over']);
     await world.change(() => world!.virtual.remove('endpoints', 'default', 'web'));
     expect(of(/^object/).map(({ msg }) => msg)).toEqual(['object taken over', 'object removed']);
+    // Two kinds may have objects of one name.
+    expect(of(/^object/)).toMatchObject([{ kind: 'Endpoints' }, { kind: 'Endpoints' }]);
+  });
+
+  it('says of which kind an object is that it refuses', async () => {
+    const { log, of } = logAt('info');
+    world = new FakeWorld({ settings: { addressPolicy: { allow: [], deny: ['10.0.0.0/8'] } } });
+    putPair(world, 'web', '10.9.0.1');
+    await world.run({ log });
+    expect(of('object refused')).toMatchObject([{ kind: 'Endpoints', key: 'default/web', reason: 'AddressRefused' }]);
   });
 
   it('keeps its log short and its numbers right', async () => {

@@ -159,6 +159,7 @@ export class SyncPorts implements ReconcilePorts {
     this.#options.writes.note(
       {
         component: 'sync',
+        kind: this.#options.world.rules.translation.kind.kind,
         key,
         request: `${request.side} ${request.verb}`,
         reason: reasonOf(request),

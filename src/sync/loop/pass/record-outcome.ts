@@ -125,7 +125,14 @@ function tell(
   // A pass that is to be tried again has not looked at everything.
   if (outcome.kind !== 'retry') tellBackflow(key, facts, options);
   if (outcome.kind === 'refused') {
-    const fields = { component: 'sync', key, reason: outcome.reason, message: outcome.message, detail: outcome.detail };
+    const fields = {
+      component: 'sync',
+      kind: kindOf(options),
+      key,
+      reason: outcome.reason,
+      message: outcome.message,
+      detail: outcome.detail,
+    };
     if (isNews) options.log.warn(fields, 'object refused');
     // The operator must grant a missing permission; the tenant cannot, so the tenant gets no event.
     if (facts.virtual === undefined || outcome.reason === 'Forbidden') return;
@@ -138,10 +145,16 @@ function tell(
   const message = 'message' in outcome ? outcome.message : undefined;
   if (outcome.kind === 'waiting' && outcome.reason === 'HostNamespaceMissing') {
     // This warning is the only sign for an operator who has mapped to a host namespace that does not exist.
-    options.log.warn({ component: 'sync', key, reason: outcome.reason, message }, 'object waits');
+    options.log.warn(
+      { component: 'sync', kind: kindOf(options), key, reason: outcome.reason, message },
+      'object waits',
+    );
     return;
   }
-  options.log.debug({ component: 'sync', key, outcome: labelOf(outcome), message }, 'object changed state');
+  options.log.debug(
+    { component: 'sync', kind: kindOf(options), key, outcome: labelOf(outcome), message },
+    'object changed state',
+  );
 }
 
 /** Reports a failed patch that its object was written without: the copy differs from the configuration. */
@@ -153,7 +166,7 @@ function tellLapse(key: Key, { patchLapse, virtual }: Facts, options: RecordOutc
     options.forgetEvents(key);
     return;
   }
-  options.log.warn({ component: 'sync', key, reason: 'PatchFailed', message }, 'patch left out');
+  options.log.warn({ component: 'sync', kind: kindOf(options), key, reason: 'PatchFailed', message }, 'patch left out');
   options.tell({ key, uid: virtual.uid, type: 'Warning', reason: 'PatchFailed', message: asSentence(message) });
 }
 
@@ -170,8 +183,12 @@ function tellBackflow(key: Key, { backflowFailures, virtual }: Facts, options: R
     return;
   }
   const reason = 'BackflowFailed';
-  options.log.warn({ component: 'sync', key, reason, message }, 'host value not carried back');
+  options.log.warn({ component: 'sync', kind: kindOf(options), key, reason, message }, 'host value not carried back');
   options.tell({ key, uid: virtual.uid, type: 'Warning', reason, message: asSentence(message) });
+}
+
+function kindOf({ world }: RecordOutcomeOptions): string {
+  return world.rules.translation.kind.kind;
 }
 
 /** Kubernetes event messages begin with a capital letter. */
