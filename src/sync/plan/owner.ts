@@ -13,10 +13,18 @@ export type OwnerState =
 const wayOut =
   'correct --vcluster-name or --host-namespace; for host copies without an owner set experimental.syncSettings.setOwner to false';
 
-/** Takes the owner Service as the window shows it, which may be outdated. */
-export function ownerStateOf(service: ServiceItem | undefined, placement: Placement): OwnerState {
+/** Takes the owner Service as the window shows it, which may be outdated. A name that was right once needs no correction. */
+export function ownerStateOf(
+  service: ServiceItem | undefined,
+  placement: Placement,
+  { wasThere }: { wasThere: boolean },
+): OwnerState {
   const { hostNamespace, virtualCluster } = placement;
   const name = `Service "${virtualCluster}" in host namespace "${hostNamespace}"`;
+  if (service === undefined && wasThere) {
+    const why = `the virtual cluster or the namespace is perhaps being deleted (kubectl get namespace ${hostNamespace})`;
+    return { kind: 'missing', message: `${name}, the owner of all host copies, was there and is gone: ${why}` };
+  }
   if (service === undefined)
     return { kind: 'missing', message: `${name}, the owner of all host copies, does not exist; ${wayOut}` };
   if (service.isDeleting)

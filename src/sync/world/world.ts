@@ -28,6 +28,7 @@ export class World<R extends Rules = Rules> {
   /** The keys that the annotations of copies name. A new mapping of namespaces leaves copies in their old places. */
   readonly #copies = new Links();
   #rules: R;
+  #wasOwnerThere = false;
 
   /** `life` is of the sync that this world belongs to. */
   constructor(
@@ -200,7 +201,8 @@ export class World<R extends Rules = Rules> {
     if (this.windows.owner === undefined) return { kind: 'none' };
     const { hostNamespace, virtualCluster } = placement;
     const service = this.windows.owner.get(keyOf(hostNamespace, virtualCluster));
-    return ownerStateOf(service, placement);
+    this.#wasOwnerThere ||= service !== undefined;
+    return ownerStateOf(service, placement, { wasThere: this.#wasOwnerThere });
   }
 
   look(key: Key, circumstances: Circumstances): Facts {

@@ -88,6 +88,21 @@ export function ownerSuite(backend: () => SyncBackend): void {
       expect(new Set(made).size, 'copies made twice').toBe(made.length);
     });
 
+    it('an owner that was there and is gone is no misspelt name: log and readiness say what is perhaps being deleted', async () => {
+      await stage.createOwner();
+      await stage.pair({ name: 'web' });
+      const daemon = await stage.daemon();
+      await stage.remove('host', 'services', owner);
+      const line = await until('a readiness that misses the owner', () =>
+        daemon.readiness.find((one) => one.startsWith('OwnerMissing')),
+      );
+      expect(line).toContain(`was there and is gone: the virtual cluster or the namespace is perhaps being deleted`);
+      expect(line).toContain(`kubectl get namespace ${hostNamespace}`);
+      const said = JSON.stringify([line, daemon.logged]);
+      expect(said).not.toContain('--vcluster-name');
+      expect(JSON.stringify(daemon.logged)).toContain('was there and is gone');
+    });
+
     it('an uninstall leaves no copy behind', async () => {
       await stage.createOwner();
       for (const name of ['web', 'api', 'db']) await stage.pair({ name });
