@@ -4,6 +4,7 @@
 import { openCredentials } from '../../cluster/credentials/credentials.ts';
 import { leasesResource } from '../../cluster/wire/scope.ts';
 import { openConnection } from '../../cluster/wire/transport.ts';
+import { mappingsOf } from '../../config/settings/host-namespaces.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import { silentLog } from '../../log.ts';
 import { keyOf } from '../../object/meta/object.ts';
@@ -25,12 +26,17 @@ export async function release(context: Context, options: Options): Promise<ExitC
     if (!how.isDryRun) await refuseWhileRunning(context, host, settings);
     const released = await releaseAll(context, host, { settings, ...how, signal: stopped.signal });
     print(context, released, { ...how, isJson: options.choice('output') === 'json' });
+    if (!how.isDelete && mappingsOf(settings) !== undefined) context.stderr.write(`${mappedNote}\n`);
     return released.failed.length > 0 || released.isCut ? exitCodes.environment : exitCodes.fine;
   } finally {
     forgetStop();
     await host.close();
   }
 }
+
+/** Their owner is in an annotation that goes too. */
+const mappedNote =
+  'hostward takes released copies in mapped namespaces over again only when they get hostward.dev/instance back: hostward docs migrate';
 
 /** A running daemon would put everything back. A daemon without a lease is found only on this machine. */
 async function refuseWhileRunning(context: Context, host: ClusterClient, settings: Settings): Promise<void> {

@@ -84,6 +84,7 @@ async function releaseWith(
   how: {
     patches?: object[];
     slicePatches?: object[];
+    namespaces?: object;
     kubeconfig?: string;
     daemon?: object;
     context?: Partial<Context>;
@@ -91,8 +92,8 @@ async function releaseWith(
   ...argv: string[]
 ) {
   const file = '/home/vcluster.yaml';
-  const { patches = [], slicePatches = [] } = how;
-  const toHost = { endpoints: { patches }, endpointSlices: { patches: slicePatches } };
+  const { patches = [], slicePatches = [], namespaces = {} } = how;
+  const toHost = { endpoints: { patches }, endpointSlices: { patches: slicePatches }, namespaces };
   const { context, out, err } = scene({
     files: { [file]: JSON.stringify({ sync: { toHost } }) },
   });
@@ -134,6 +135,14 @@ function contentCopy(kind: string, name: string, hostName: string, extra: Record
   const metadata = { name: hostName, namespace: 'vcluster-vc', labels, annotations };
   return { apiVersion: 'v1', kind, metadata, data: {} };
 }
+
+it('hostward release says of mapped namespaces what a later start needs, and --delete does not', async () => {
+  const namespaces = { enabled: true, mappings: { byName: { shop: 'shop-of-vc' } } };
+  const { err } = await releaseWith({ namespaces }, '--dry-run');
+  expect(err).toContain('hostward docs migrate');
+  expect((await releaseWith({ namespaces }, '--dry-run', '--delete')).err).toBe('');
+  expect((await release('--dry-run')).err).toBe('');
+});
 
 describe('hostward release that is told to stop', () => {
   it.each([true, false])(
