@@ -6,9 +6,10 @@ import { leasesResource } from '../../cluster/wire/scope.ts';
 import { openConnection } from '../../cluster/wire/transport.ts';
 import { mappingsOf } from '../../config/settings/host-namespaces.ts';
 import type { Settings } from '../../config/settings/settings.ts';
+import { needsLease } from '../../daemon/clusters/lease.ts';
 import { silentLog } from '../../log.ts';
 import { keyOf } from '../../object/meta/object.ts';
-import { ClusterClient } from '../line/cluster-client.ts';
+import { ClusterClient, faultOf } from '../line/cluster-client.ts';
 import { clusterFault } from '../line/cluster-fault.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import { requireSettings } from '../line/load-settings.ts';
@@ -43,7 +44,15 @@ async function refuseWhileRunning(context: Context, host: ClusterClient, setting
   await refuseBeside(context, settings);
   const place = { namespace: settings.hostNamespace, name: `hostward-${settings.virtualClusterName}` };
   const answer = await host.get(leasesResource, place);
-  if (answer.kind !== 'ok') return;
+  if (answer.kind === 'notFound') return;
+  if (answer.kind !== 'ok') {
+    if (!needsLease(settings, false)) return;
+    throw new CommandFault(
+      exitCodes.environment,
+      `nobody knows whether a daemon runs: ${faultOf(answer, `get leases.coordination.k8s.io ${keyOf(place.namespace, place.name)}`).message}`,
+      { hint: 'use a kubeconfig that may get leases there; beside a running daemon everything would be put back' },
+    );
+  }
   const spec = answer.object['spec'] as
     | { holderIdentity?: string; renewTime?: string; leaseDurationSeconds?: number }
     | undefined;

@@ -85,6 +85,7 @@ async function releaseWith(
     patches?: object[];
     slicePatches?: object[];
     namespaces?: object;
+    hostward?: object;
     kubeconfig?: string;
     daemon?: object;
     context?: Partial<Context>;
@@ -95,7 +96,7 @@ async function releaseWith(
   const { patches = [], slicePatches = [], namespaces = {} } = how;
   const toHost = { endpoints: { patches }, endpointSlices: { patches: slicePatches }, namespaces };
   const { context, out, err } = scene({
-    files: { [file]: JSON.stringify({ sync: { toHost } }) },
+    files: { [file]: JSON.stringify({ sync: { toHost }, hostward: how.hostward ?? {} }) },
   });
   const names = ['--vcluster-name', 'vc', '--host-namespace', 'vcluster-vc'];
   names.push('--host-kubeconfig', how.kubeconfig ?? kubeconfig, '--config', file);
@@ -308,6 +309,19 @@ describe('hostward release', () => {
     await host.remove(leasesResource, { namespace: 'vcluster-vc', name: 'hostward-vc' });
     await host.create(leasesResource, lease(new Date('2026-01-01T00:00:00Z')));
     expect((await release()).code).toBe(0);
+  });
+
+  it('refuses to run where daemons take a lease that it may not read', async () => {
+    const rules = [{ apiGroups: [''], resources: ['endpoints'], verbs: ['get', 'list', 'patch', 'delete'] }];
+    cluster.access.setRules('operator', rules);
+    const own = join(folder, 'operator.kubeconfig');
+    await writeFile(own, cluster.kubeconfigFor('operator', 'operator-token'));
+    const refused = await releaseWith({ kubeconfig: own, hostward: { leaderElection: 'always' } }, '--delete');
+    expect([refused.code, refused.out]).toEqual([3, '']);
+    expect(refused.err).toContain(
+      'nobody knows whether a daemon runs: cannot get leases.coordination.k8s.io vcluster-vc/hostward-vc',
+    );
+    expect((await releaseWith({ kubeconfig: own, hostward: { leaderElection: 'never' } }, '--delete')).code).toBe(0);
   });
 
   it('reports why it cannot reach the host', async () => {
