@@ -187,12 +187,13 @@ export class ManagementApi {
     this.#streamCheck = this.#options.clock.after(streamCheckMs, () => this.#checkStreams());
   }
 
-  /** Ends the streams of callers whose credential has ended or whose rights have changed. */
+  /** Ends the streams of callers whose credential has ended or whose rights have changed; all in an outage, which changes nothing. */
   #endStreams(): void {
     const { api, callers, proxy } = this.#need();
     const trouble = storeTrouble(this.#need());
     const endOf = trouble === undefined ? callers.endOf.bind(callers) : () => serviceUnavailable(trouble);
-    api.endWatchesWhere(endOf);
+    if (trouble === undefined) api.endWatchesWhere(endOf);
+    else api.endWatches();
     proxy.endWhere(endOf);
   }
 

@@ -8,6 +8,7 @@ import { connect, type TLSSocket } from 'node:tls';
 import type { LoopShares } from '../../../src/apiserver/limits/loop-time.ts';
 import type { Clock } from '../../../src/clock.ts';
 import type { ManagementSettings } from '../../../src/config/settings/management-settings.ts';
+import type { Database } from '../../../src/management/server/host/database-for.ts';
 import { type Bench, openBench, people } from '../server/bench.ts';
 
 export interface Seen {
@@ -46,6 +47,7 @@ export async function openBehind(
     token?: string;
     port?: number;
     clock?: Clock;
+    database?: Database;
     loopShares?: LoopShares;
   } = {},
 ): Promise<Behind> {
@@ -89,11 +91,12 @@ export async function openBehind(
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const useToken = (token: string) => writeFileSync(kubeconfigPath, kubeconfigText(url, token));
   useToken(options.token ?? 'upstream-secret');
-  const { port, clock, loopShares } = options;
+  const { port, clock, database, loopShares } = options;
   const bench = await openBench({
     settings: { ...placesAt(kubeconfigPath), ...options.settings },
     ...(port === undefined ? {} : { port }),
     ...(clock === undefined ? {} : { clock }),
+    ...(database === undefined ? {} : { database }),
     ...(loopShares === undefined ? {} : { loopShares }),
   });
   const stopUpstream = async () => {

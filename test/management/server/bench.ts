@@ -81,6 +81,8 @@ export interface Bench {
 export interface Stream {
   events: Body[];
   ended: Promise<void>;
+  /** The answer has come to its end, and was not cut off. */
+  isWhole(): boolean;
   stop(): void;
 }
 
@@ -289,7 +291,7 @@ export function follow(api: Front, path: string, key: string): Promise<Stream> {
         for (const line of lines) if (line !== '') events.push(JSON.parse(line) as Body);
       });
       const ended = new Promise<void>((over) => response.on('close', () => over()));
-      resolve({ events, ended, stop: () => void response.destroy() });
+      resolve({ events, ended, isWhole: () => response.complete, stop: () => void response.destroy() });
     });
     request.on('error', reject);
     request.end();

@@ -117,12 +117,16 @@ export class PassedAnswer {
     });
   }
 
-  /** An event can only be added between two lines of JSON, not in the middle of one. A caller who may go on lists again. */
+  /**
+   * An event can only be added between two lines of JSON, not in the middle of one. Undefined = the answer must break off. A caller
+   * who may go on lists again; after an outage, or from another replica, it goes on from the same resourceVersion, and is told nothing.
+   */
   #lastWords(because: Status): string | undefined {
     const { isWatch, isOpen, upstreamResponse, response } = this.#parts;
     const { 'content-type': type = '', 'content-encoding': encoding } = upstreamResponse.headers;
     const isLine = isOpen && isWatch && encoding === undefined && /^application\/json\b/.test(type);
     if (!isLine || this.#lastByte !== lineFeed || response.writableEnded) return undefined;
+    if (because.code === 503) return '';
     const object = because.code === 401 ? because : expired(`${because.message}; list again`);
     return `${JSON.stringify({ type: 'ERROR', object })}\n`;
   }

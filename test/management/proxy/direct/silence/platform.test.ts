@@ -191,6 +191,7 @@ describe('an endpoint without its platform', () => {
     const bench = await openEndpoint({ silence: 10 });
     endings.push(() => bench.stop());
     bench.behind.answerWith((request, response) => {
+      response.setHeader('content-type', 'application/json');
       if (request.url?.includes('watch') === true) response.write('{"type":"BOOKMARK","object":{}}\n');
       else response.end('{}');
     });
@@ -203,6 +204,7 @@ describe('an endpoint without its platform', () => {
     const refused = await bench.ask(pods, token);
     expect(refused).toMatchObject({ code: 503, text: expect.stringContaining('has sent nothing for 10 seconds') });
     await watch.ended;
+    expect(watch.text()).not.toContain('ERROR');
     expect((await bench.ask('/healthz')).code).toBe(200);
     expect((await bench.ask('/readyz')).code).toBe(503);
     await bench.behind.bench.restart();
