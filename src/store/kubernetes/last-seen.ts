@@ -47,8 +47,13 @@ export class LastSeen {
     this.#reached = reached.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...reached, ...older);
   }
 
+  /** A replica has said so in its heartbeat. */
+  wasPutBack(found: Pick<HostRecord, 'name' | 'version'>): boolean {
+    return this.#putBack.has(placeOf(found));
+  }
+
   fault(found: HostRecord, record: StoredRecord): string | undefined {
-    if (this.#putBack.has(placeOf(found))) return tooOld;
+    if (this.wasPutBack(found)) return tooOld;
     if (found.version <= this.#reached) return undefined;
     const { after, created, replaced } = versionsIn(found.data);
     if (after === undefined || after < this.since) return tooOld;

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { living } from '../../../src/cli/doctor/patient/stored-records.ts';
+import { living, surveyOf } from '../../../src/cli/doctor/patient/stored-records.ts';
+import { systemClock } from '../../../src/clock.ts';
+import { startDevcluster } from '../../../src/devcluster/devcluster.ts';
+import { nameOf } from '../../../src/store/kubernetes/record-format.ts';
+import { Seals } from '../../../src/store/kubernetes/seals.ts';
+import { connectionTo, newNamespace, recordsOn, sealKey, storeOn } from '../../contract/store/on-host.ts';
 
 describe('living()', () => {
   const now = Date.parse('2026-11-26T12:00:00Z');
@@ -21,4 +26,40 @@ describe('living()', () => {
     expect(living([{ replica: 'a', writtenMs: undefined }])).toEqual(['a']);
     expect(living([])).toEqual([]);
   });
+});
+
+describe('surveyOf()', () => {
+  it('names the records that the replicas do not believe, also those that were put back, and only while they are there', async () => {
+    const host = await startDevcluster({ name: 'host' });
+    const namespace = await newNamespace(host);
+    const [store, hand] = [storeOn(host, namespace, { hostClock: systemClock }), recordsOn(host, namespace)];
+    const found = async () => {
+      const signal = new AbortController().signal;
+      const end = await surveyOf(connectionTo(host), { namespace, signal, seals: new Seals([sealKey]) });
+      return end.kind === 'read' ? end.records.unusable.map(({ name, why }) => [name, why]) : end;
+    };
+    try {
+      await store.start();
+      for (const key of ['/back', '/edited', '/good']) await store.write(key, { expect: 0, value: '"1"' });
+      const old = { ...(await hand.get(nameOf('/back')))?.data };
+      await store.write('/back', { expect: undefined, value: undefined });
+      await hand.create(nameOf('/back'), old);
+      const edited = await hand.get(nameOf('/edited'));
+      await hand.replace(nameOf('/edited'), { ...edited?.data, value: '"2"' }, edited?.version ?? 0);
+      await store.currentRevision({ fresh: true });
+      await store.currentRevision({ fresh: true });
+      const both = [
+        [nameOf('/edited'), expect.stringContaining('its seal')],
+        [nameOf('/back'), expect.stringContaining('put back')],
+      ];
+      expect(await found()).toEqual(both);
+      expect([...store.unusable.keys()].sort()).toEqual(both.map(([name]) => name).sort());
+      await hand.remove(nameOf('/back'), (await hand.get(nameOf('/back')))?.version ?? 0);
+      expect(await found()).toEqual(both.slice(0, 1));
+    } finally {
+      await store.stop();
+      await hand.stop();
+      await host.stop();
+    }
+  }, 30_000);
 });

@@ -24,7 +24,7 @@ export function connectionTo({ url, caPem, adminToken }: HostServer) {
   return openConnection({ name: 'host', credentials, clock: systemClock, log: silentLog });
 }
 
-const sealKey = { version: 1, bytes: new Uint8Array(32).fill(1) };
+export const sealKey = { version: 1, bytes: new Uint8Array(32).fill(1) };
 
 let namespaces = 0;
 

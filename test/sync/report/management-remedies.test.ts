@@ -51,11 +51,32 @@ it.each([
   ['ada lovelace has left the team shop', `npx hostward keys list --made-by 'ada lovelace' ${files}`],
   ['kim is no administrator any more', `npx hostward keys list --made-by kim ${files}`],
   ['the audit log was damaged', `npx hostward audit verify ${files}`],
-  ['are not believed', `npx hostward doctor ${files} --host-kubeconfig /k`],
-  ['have lost their label', 'kubectl --namespace hostward-records get secret hostward-key-7 --show-labels'],
+  ['is not believed', `npx hostward doctor ${files} --host-kubeconfig /k`],
+  ['has lost its label', 'kubectl --namespace hostward-records get secret hostward-key-7 --show-labels'],
   ['may still have rights in the virtual cluster shop/db', `npx hostward doctor ${files} --host-kubeconfig /k`],
 ])('of a trouble that says "%s"', (text, command) => {
   expect(found(text)?.command).toBe(command);
+});
+
+it('counts one record and several', () => {
+  const two = { ...store, unusable: new Map([...store.unusable, ['k8', 'it is damaged']]), size: {}, silentMs: 0 };
+  const { troubles: several } = sharedStatus(two as unknown as Parameters<typeof sharedStatus>[0], {
+    replica: 'r',
+    hidden: ['hostward-key-7', 'hostward-key-8'],
+  });
+  expect(shared.troubles.map((text) => text.slice(0, text.indexOf('; the')))).toEqual([
+    `1 record in ${place} is not believed and lets nobody in`,
+    `1 record in ${place} has lost its label and counts as deleted`,
+  ]);
+  expect(several.map((text) => text.slice(0, text.indexOf('; the')))).toEqual([
+    `2 records in ${place} are not believed and let nobody in`,
+    `2 records in ${place} have lost their label and count as deleted`,
+  ]);
+  const items = attentionOf({ startedAs, management: { keys: {}, troubles: several } });
+  expect(items.map(({ command }) => command)).toEqual([
+    `npx hostward doctor ${files} --host-kubeconfig /k`,
+    'kubectl --namespace hostward-records get secret hostward-key-7 --show-labels',
+  ]);
 });
 
 it('never sends a reader back to the status, and hides no trouble behind another one', () => {

@@ -12,9 +12,12 @@ import { hiddenBecause, recordOf, secretsResource } from '../../../management/se
 import { movedKey, movingKey } from '../../../management/server/moving/store-marks.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { isRecord } from '../../../object/text/json.ts';
+import type { HostRecord } from '../../../store/kubernetes/host-records.ts';
+import { LastSeen, type Told } from '../../../store/kubernetes/last-seen.ts';
 import type { KnownStore } from '../../../store/kubernetes/meta-record.ts';
 import { metaName, type ReadRecord, readRecord, type StoreMeta } from '../../../store/kubernetes/record-format.ts';
 import type { Seals } from '../../../store/kubernetes/seals.ts';
+import { tooOld } from '../../../store/kubernetes/succession.ts';
 import type { Context } from '../../line/context.ts';
 
 export interface StoredRecords {
@@ -69,6 +72,8 @@ export async function surveyOf(
   const foreign: string[] = [];
   const unusable: { name: string; why: string }[] = [];
   const replicas: WrittenReplica[] = [];
+  const told: Told[] = [];
+  const usable: Pick<HostRecord, 'name' | 'version'>[] = [];
   const marks = new Map<string, string>();
   let meta: StoredRecords['meta'];
   let count = 0;
@@ -86,7 +91,10 @@ export async function surveyOf(
       if (found.name === metaName) meta = read.kind === 'meta' ? read.meta : 'why' in read ? read.why : undefined;
       // It is the first of the list, which is in order of the names.
       if (read.kind === 'meta') seals?.useStore(read.meta.store);
-      if (read.kind === 'replica') replicas.push({ replica: read.replica, writtenMs: writtenMs(object) });
+      if (read.kind === 'replica') {
+        replicas.push({ replica: read.replica, writtenMs: writtenMs(object) });
+        told.push({ version: found.version, sight: read.sight });
+      }
       if (read.kind === 'unusable') unusable.push({ name: found.name, why: read.why });
       const hidden = hiddenBecause(object);
       if (hidden !== undefined) return void unusable.push({ name: found.name, why: hidden });
@@ -94,13 +102,19 @@ export async function surveyOf(
       const { key, value } = read.record;
       count++;
       bytes += value.length;
-      if (!isUsable(read.record)) unusable.push({ name: found.name, why: 'its value is damaged' });
-      else if (!key.startsWith('/registry/')) marks.set(key, value);
+      if (!isUsable(read.record)) return void unusable.push({ name: found.name, why: 'its value is damaged' });
+      usable.push({ name: found.name, version: found.version });
+      if (!key.startsWith('/registry/')) marks.set(key, value);
     },
   });
   if (end.kind === 'failed')
     return { kind: 'failed', why: end.answer.kind === 'notSent' ? 'not sent' : end.answer.message };
   if (end.kind !== 'listed') return { kind: 'failed', why: 'message' in end ? end.message : 'interrupted' };
+  if (typeof meta === 'object') {
+    // The list cannot show it: only replicas that followed the store know.
+    const lastSeen = new LastSeen(told, { epoch: meta.epoch, isRevoked: () => false });
+    unusable.push(...usable.filter((one) => lastSeen.wasPutBack(one)).map(({ name }) => ({ name, why: tooOld })));
+  }
   const moved = marks.get(movedKey);
   return {
     kind: 'read',

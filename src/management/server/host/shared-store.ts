@@ -1,4 +1,5 @@
 // What a store that several replicas use says of them, and what they tell each other: each writes it into its heartbeat.
+import { counted } from '../../../object/text/in-words.ts';
 import { isRecord, parsedJson } from '../../../object/text/json.ts';
 import type { KubernetesStore } from '../../../store/kubernetes/kubernetes-store.ts';
 import type { LiveReplica } from '../../../store/kubernetes/live-replicas.ts';
@@ -119,11 +120,11 @@ export function sharedStatus(
   const [first] = unusable;
   if (first !== undefined)
     troubles.push(
-      `${unusable.size} records in ${place} are not believed and let nobody in; the first is ${first[0]}: ${first[1]}; the log names all, and \`hostward doctor\` says what to do`,
+      `${counted(unusable.size, 'record')} in ${place} ${unusable.size === 1 ? 'is not believed and lets' : 'are not believed and let'} nobody in; the first is ${first[0]}: ${first[1]}; the log names all, and \`hostward doctor\` says what to do`,
     );
   if (hidden.length > 0)
     troubles.push(
-      `${hidden.length} records in ${place} have lost their label and count as deleted; the first is ${hidden[0]}: delete the Secret; the log names all`,
+      `${counted(hidden.length, 'record')} in ${place} ${hidden.length === 1 ? 'has lost its label and counts' : 'have lost their label and count'} as deleted; the first is ${hidden[0]}: delete the Secret; the log names all`,
     );
   return {
     ...{ place, replica, troubles },

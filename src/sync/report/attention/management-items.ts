@@ -93,7 +93,9 @@ function leaverRemedy(status: StatusJson, message: string): Remedy | undefined {
 
 function recordRemedy(message: string): Remedy | undefined {
   const [, namespace, name] =
-    /records in namespace "([^"]+)" of .* have lost their label .*; the first is ([^\s:]+): delete/.exec(message) ?? [];
+    /records? in namespace "([^"]+)" of .* (?:has|have) lost (?:its|their) label .*; the first is ([^\s:]+): delete/.exec(
+      message,
+    ) ?? [];
   if (namespace === undefined || name === undefined) return undefined;
   return {
     remedy: 'delete the Secrets that the log names; this shows the first, with a kubectl of the cluster of the records',
