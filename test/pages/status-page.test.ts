@@ -318,6 +318,15 @@ describe('what needs a person', () => {
       expect(short).toContain(text);
   });
 
+  it('names the host namespace that is being deleted, and does not ask for the Service of the virtual cluster', () => {
+    const message = 'the host namespace "shop-of-vc" is being deleted';
+    const [row] = attentionOf({ trouble: [{ object: 'a/b', state: 'waiting/OwnerMissing', message }] });
+    expect(row).toMatchObject({
+      remedy: expect.stringMatching(/^create the namespace again when it is gone/),
+      command: expect.stringMatching(/ get namespace shop-of-vc --output yaml$/),
+    });
+  });
+
   it('names the right that a write lacks, and the keys that end', () => {
     const message =
       'endpointslices.discovery.k8s.io "a" is forbidden: User "u" cannot create resource "endpointslices" in API group "discovery.k8s.io" in the namespace "vcluster-shop"';

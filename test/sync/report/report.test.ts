@@ -163,9 +163,9 @@ describe('a host namespace that is being deleted', () => {
     await world.change(() => putPair(world, 'web'));
     await on.pass(6000);
     expect(on.verdict().sentence).toBe(
-      'blocked: OwnerMissing: the host namespace is being deleted; 1 of 1 object cannot reach the host (1 OwnerMissing)',
+      'blocked: OwnerMissing: the host namespace "vcluster-vc" is being deleted; 1 of 1 object cannot reach the host (1 OwnerMissing)',
     );
-    expect(on.readiness().lines).toContain('OwnerMissing: the host namespace is being deleted (1 wait)');
+    expect(on.readiness().lines).toContain('OwnerMissing: the host namespace "vcluster-vc" is being deleted (1 wait)');
     on.host.answer = undefined;
     await on.pass(6000);
     expect(on.verdict().state).toBe('inStep');

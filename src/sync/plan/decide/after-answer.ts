@@ -49,7 +49,7 @@ function goOnAfter(memory: Memory, request: PlannedRequest, answer: Answer, kind
         return ended(memory, {
           kind: 'waiting',
           reason: 'OwnerMissing',
-          message: 'the host namespace is being deleted',
+          message: goingNamespace(namespaceOf(request)),
           retryAfterMs: namespaceRetryMs,
         });
       }
@@ -83,6 +83,15 @@ function goOnAfter(memory: Memory, request: PlannedRequest, answer: Answer, kind
     default:
       return answer satisfies never;
   }
+}
+
+function namespaceOf(request: PlannedRequest): string {
+  return request.verb === 'create' ? (request.object.metadata.namespace ?? '') : request.place.namespace;
+}
+
+/** Several namespaces may be mapped, and one of them is going. `sync/report` finds the name in this sentence. */
+function goingNamespace(namespace: string): string {
+  return `the host namespace "${namespace}" is being deleted`;
 }
 
 function forbiddenMessage(request: PlannedRequest, { resource }: SyncedKind): string {

@@ -156,10 +156,18 @@ const advices: Readonly<Record<string, Advice>> = {
     remedy: `rename one of the two ${trouble.message.startsWith('its Service') ? 'Services' : 'virtual objects'}`,
   }),
   NotOwned: otherInPlace,
-  OwnerMissing: ({ status }) => ({
-    remedy: 'bring the Service of the virtual cluster back on the host',
-    command: `${hostKubectl(status)} --namespace ${shellWord(say(status['hostNamespace']))} get service ${shellWord(say(status['virtualCluster']))}`,
-  }),
+  OwnerMissing: ({ status, message }) => {
+    const going = /^the host namespace "([^"]+)" is being deleted$/.exec(message)?.[1];
+    if (going !== undefined)
+      return {
+        remedy: 'create the namespace again when it is gone, if it is still wanted; this says what keeps it',
+        command: `${administratorsKubectl(status, 'host')} get namespace ${shellWord(going)} --output yaml`,
+      };
+    return {
+      remedy: 'bring the Service of the virtual cluster back on the host',
+      command: `${hostKubectl(status)} --namespace ${shellWord(say(status['hostNamespace']))} get service ${shellWord(say(status['virtualCluster']))}`,
+    };
+  },
   PatchFailed: (trouble) => ({
     remedy: `correct ${patchPlace(trouble)}, or the value in the tenant's object on which it fails; this ${triedOn(trouble) === undefined ? 'shows the object' : 'tries the patches on the object'}`,
     command: triedOn(trouble) ?? virtual(trouble, 'get', { more: ' --output yaml' }),
