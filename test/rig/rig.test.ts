@@ -99,6 +99,43 @@ describe('a run', { timeout }, () => {
     expect((await play({ seed: 1, scenario, faults: [] })).violations).toEqual([]);
   });
 
+  it('a host edit flows back although the write behind the edit before it has failed again and again', async () => {
+    const at = { namespace: 't1', name: 'web' };
+    const edit = (value: string): Act => ({
+      ...{ do: 'edit', side: 'host', resource: 'endpoints', at, field: 'labels', key: 'tier', value },
+    });
+    const acts: Act[] = [
+      { do: 'calm', isShort: true },
+      edit('t-one'),
+      { do: 'wait', ms: 200 },
+      edit('t-two'),
+      { do: 'calm' },
+    ];
+    const place = {
+      class: 'F19',
+      recipe: '500 behind a back-flow',
+      side: 'host',
+      verb: 'update',
+      nth: 1,
+      ms: 0,
+    } as const;
+    const scenario = { ...storyOf('objects stood there before the daemon'), acts };
+    const { violations, struck } = await play({ seed: 1, scenario, faults: [{ ...place, times: 18, size: 6 }] });
+    expect([struck.length, violations]).toEqual([1, []]);
+  });
+
+  it('a fault that has not struck has a last chance', async () => {
+    const at = { namespace: 't1', name: 'web' };
+    const late: Act = { do: 'endpoints', at, version: 9, labels: {}, annotations: {} };
+    const place = { class: 'F19', recipe: '500 once', side: 'host', verb: 'update', times: 1, ms: 0, size: 1 } as const;
+    const strikes = async (acts: readonly Act[]): Promise<number> => {
+      const scenario = { ...storyOf('objects stood there before the daemon'), acts };
+      return (await play({ seed: 1, scenario, faults: [{ ...place, nth: 99 }] })).struck.length;
+    };
+    expect(await strikes([late, { do: 'calm' }])).toBe(0);
+    expect(await strikes([{ do: 'lastChance' }, late, { do: 'calm' }])).toBe(1);
+  });
+
   it('a daemon refuses a server of another CA until its kubeconfig names that one', async () => {
     const story = storyOf('objects are made');
     const fault = {

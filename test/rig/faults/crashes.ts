@@ -44,7 +44,7 @@ export const crashesEffects = {
   },
   crashLoop: {
     request: (fault, passing) => {
-      if (fault.seen < fault.placed.nth || fault.struck >= fault.placed.times) return undefined;
+      if (fault.seen < fault.nth || fault.struck >= fault.placed.times) return undefined;
       const counted = (crashes.get(fault) ?? 0) + 1;
       crashes.set(fault, counted);
       if (counted % fault.placed.size !== 0) return undefined;

@@ -98,7 +98,7 @@ export const linesEffects = {
       return { kind: 'change', body: changedBodies.empty };
     },
     line: (fault, watch, { type }, text) => {
-      const isTurn = fault.seen >= fault.placed.nth && fault.nowMs >= fault.placed.ms && !fault.hasStruck;
+      const isTurn = fault.seen >= fault.nth && fault.nowMs >= fault.placed.ms && !fault.hasStruck;
       const isMeant = fault.placed.size === 0 ? type !== 'BOOKMARK' : isStill(fault);
       if (!isTurn || !isMeant) return undefined;
       fault.strike();

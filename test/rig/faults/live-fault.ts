@@ -26,12 +26,24 @@ export class LiveFault implements Meddler {
   /** The watches of its side that were open when it struck first. */
   watchesAtStrike: readonly OpenWatch[] = [];
   readonly #effect: Effect;
+  #nth: number;
 
   constructor(placed: PlacedFault, recipe: Recipe, world: World, effect: Effect) {
     this.placed = placed;
+    this.#nth = placed.nth;
     this.recipe = recipe;
     this.world = world;
     this.#effect = effect;
+  }
+
+  /** The how-manieth request of its side and verb is its turn. */
+  get nth(): number {
+    return this.#nth;
+  }
+
+  /** The next one is. */
+  hasten(): void {
+    if (!this.hasStruck) this.#nth = Math.min(this.#nth, this.seen + 1);
   }
 
   get nowMs(): number {
@@ -74,7 +86,7 @@ export class LiveFault implements Meddler {
   request(passing: Passing): Meddling | undefined {
     const isMatch = this.matches(passing);
     if (isMatch) this.seen++;
-    const isTurn = isMatch && this.seen >= this.placed.nth && this.struck < this.placed.times;
+    const isTurn = isMatch && this.seen >= this.nth && this.struck < this.placed.times;
     return this.#effect.request?.(this, passing, isTurn);
   }
 
@@ -141,7 +153,7 @@ export const onLines = (
     return undefined;
   },
   line: (fault, watch, line, text) => {
-    if (fault.seen < fault.placed.nth || line.type === 'BOOKMARK') return undefined;
+    if (fault.seen < fault.nth || line.type === 'BOOKMARK') return undefined;
     return strike(fault, { watch, line, text });
   },
 });

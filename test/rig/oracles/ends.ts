@@ -12,10 +12,12 @@ import type { Board } from './board.ts';
 import type { ModelOracle } from './model-oracle.ts';
 import { contentsOf, differenceOf, versionsOf } from './snapshot.ts';
 
-/** Without a fault everything is done by then: the second list of a mass delete, repairs of a contested object, a proof. */
+/** After a fault everything is done by then: the second list of a mass delete, repairs of a contested object, a proof. */
 const calmWithinMs = 75_000;
-/** Without a fault: the second list of a mass delete, and a look at a host Service that two Services claim. */
+/** Without a fault: the second list of a mass delete, and a look at a host Service that two Services claim. No proof has to mend anything. */
 const settlesWithinMs = 35_000;
+/** So long nobody does anything before it is judged what became of the last act. */
+const leastCalmMs = settlesWithinMs + 5_000;
 /** Then nothing may change any more. */
 const stillForMs = 75_000;
 /** Faults that last end within this time. */
@@ -30,6 +32,15 @@ function strikesOf(faults: readonly LiveFault[]): number {
 }
 
 const endless: ReadonlySet<string> = new Set(['warnings', 'noBookmarks']);
+
+/** A bound counts from the end of its fault. What is over for longer than that has nothing left to mend. */
+function calmMsAfter(struck: readonly LiveFault[], nowMs: number): number {
+  const endMs = Math.max(
+    ...struck.map(({ recipe, firstMs = 0, endMs }) => (endless.has(recipe.effect) ? firstMs : endMs)),
+  );
+  const boundMs = Math.max(calmWithinMs, ...struck.map(({ recipe }) => recipe.boundMs));
+  return Math.max(leastCalmMs, endMs + boundMs - nowMs);
+}
 
 /** Waits that end when somebody else acts. */
 const mayWait: ReadonlySet<string> = new Set(['waiting/OwnerMissing', 'waiting/Leaderless']);
@@ -79,7 +90,6 @@ export class EndOracle implements WorldEars {
     const { world, board, faults } = this.#options;
     const stillFromMs = world.clock.now();
     const struck = () => faults.filter(({ hasStruck }) => hasStruck);
-    let boundMs: number;
     let strikes: number;
     do {
       // A retry in the calm may meet a fault that has not struck yet; then the calm begins anew.
@@ -90,8 +100,7 @@ export class EndOracle implements WorldEars {
       if (!areOver)
         return board.say('rig', 'endless fault', 'a fault of the rig does not end, or a daemon does not start');
       strikes = strikesOf(faults);
-      boundMs = Math.max(calmWithinMs, ...struck().map(({ recipe }) => recipe.boundMs));
-      await world.advance(boundMs);
+      await world.advance(calmMsAfter(struck(), world.clock.now()));
     } while (strikesOf(faults) !== strikes || world.isStarting);
     const before = versionsOf(world);
     const quietFromMs = Math.max(stillFromMs, ...struck().map(({ endMs }) => endMs));
@@ -102,9 +111,10 @@ export class EndOracle implements WorldEars {
       board.say('bound', 'late', `the last write came ${tookMs} ms after the last act and fault, wanted ${limitMs}`);
     this.#status();
     this.#options.model?.check();
-    if (isShort === true) return;
+    if (isShort === true || (isShort === 'withFaults' && faults.length > 0)) return;
     await world.advance(stillForMs);
     if (strikesOf(faults) !== strikes) return;
+    this.#status();
     const changed = differenceOf(before, versionsOf(world));
     if (changed.length > 0) {
       const classes = struck().map(({ recipe }) => `${recipe.class} ${recipe.name}`);
@@ -112,7 +122,7 @@ export class EndOracle implements WorldEars {
       board.say(
         'liveness',
         'not yet',
-        `${boundMs / 1000} s ${after}, these still change: ${changed.slice(0, 5).join('; ')}`,
+        `${(world.clock.now() - quietFromMs - stillForMs) / 1000} s ${after}, these still change: ${changed.slice(0, 5).join('; ')}`,
       );
     }
   }

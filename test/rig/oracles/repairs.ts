@@ -7,6 +7,8 @@ import type { Act } from '../traffic/acts.ts';
 import type { Board } from './board.ts';
 
 const synced: readonly string[] = ['endpoints', 'endpointslices'];
+/** After these a write of the daemon still undoes what people of the host have done. */
+const leave: ReadonlySet<Act['do']> = new Set(['payload', 'edit', 'wait', 'damage', 'lastChance']);
 const windowMs = 10_000;
 const freeRepairs = 4;
 /** A second, less than the time that one request may take on its way. */
@@ -26,7 +28,7 @@ export class Repairs implements WorldEars {
   }
 
   acted({ do: what }: Act): void {
-    if (what !== 'payload' && what !== 'edit' && what !== 'wait' && what !== 'damage') this.#seen.clear();
+    if (!leave.has(what)) this.#seen.clear();
   }
 
   answered(passing: Passing, status: number): void {

@@ -78,6 +78,9 @@ export async function play(schedule: Schedule, { faultless, tell, corrupt }: Pla
   const model = expectationOf && new ModelOracle(world, board, { model: expectationOf, hasSeenAll });
   const ends = new EndOracle({ world, board, faults, faultless, model });
   world.ears.push({
+    acted: (act) => {
+      if (act.do === 'lastChance') for (const fault of faults) fault.hasten();
+    },
     passed: (passing) => {
       requests++;
       if (isWrite(passing)) {
@@ -104,7 +107,7 @@ export async function play(schedule: Schedule, { faultless, tell, corrupt }: Pla
     watchBack,
     new RetryAfter(world, board),
     new FailOver(world, board, faults),
-    new Truth(world, board),
+    new Truth(world, board, faults),
     new MissedChanges(world, board, faults),
     new NoList(board),
     new Repairs(world, board),

@@ -49,6 +49,8 @@ const needs: Readonly<Record<string, (features: Features) => boolean>> = {
 /** Few scenarios have what these need, so such a scenario places them first. */
 const rarity: Readonly<Record<string, number>> = { F40: 3, F41: 9 };
 
+/** How many times as often a recipe is drawn in its own scene. */
+const inSceneTimes = 8;
 /** A stride without a common divisor with the number of cells visits all of them. */
 const stride = 101;
 /** Where the search for a pair begins: so that equal ones do not always give the first. */
@@ -72,9 +74,14 @@ export function placedSchedule(seed: number, learned: Schedule, { seen }: Pick<P
   for (const name of [one, other]) {
     const fitting = possible.filter(({ recipe }) => recipe.class === name);
     if (fitting.length > 0 && faults.every((fault) => fault.class !== name))
-      faults.push(placed(chance.weigh(fitting.map((cell) => [cell.recipe.weight ?? 1, cell])), chance, seen));
+      faults.push(placed(chance.weigh(fitting.map((cell) => [weightOf(cell, learned), cell])), chance, seen));
   }
   return { seed: learned.seed, scenario: learned.scenario, faults };
+}
+
+function weightOf({ recipe: { weight = 1, scene } }: Cell, { scenario }: Schedule): number {
+  const isMeant = scenario.acts.some((act) => scene !== undefined && 'at' in act && act.at.name === scene);
+  return weight * (isMeant ? inSceneTimes : 1);
 }
 
 function firstCell(seed: number, isPossible: (cell: Cell) => boolean): Cell | undefined {

@@ -164,11 +164,6 @@ export class World {
     return path;
   }
 
-  /** How many signs of work there have been. */
-  get signs(): number {
-    return this.#stillness.signs;
-  }
-
   get hasTls(): boolean {
     return this.#certificates !== undefined;
   }
@@ -207,6 +202,8 @@ export class World {
         return this.advance(act.ms);
       case 'calm':
         for (const one of this.ears) await one.calm?.(act);
+        return;
+      case 'lastChance':
         return;
       case 'reload':
         return this.#reload(act.configuration);

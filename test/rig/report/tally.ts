@@ -35,7 +35,7 @@ const judgedSeeds = 250;
 /** The gate of a landing. */
 const landingSeeds = 500;
 /** The table names so many pairs that were not met. */
-const namedPairs = 40;
+const namedPairs = 100;
 /** The plan places every pair; a scenario in which nothing asks for one of the two requests leaves it out. */
 const mostUnplaced = 0.02;
 

@@ -54,7 +54,9 @@ export type Act =
   | { do: 'down'; daemon: number; ms: number }
   | { do: 'wait'; ms: number }
   /** People are still until the daemon must have finished; then everything is compared. A long one also looks whether it stays so. */
-  | { do: 'calm'; isShort?: true };
+  | { do: 'calm'; isShort?: true | 'withFaults' }
+  /** A fault that has not struck yet strikes at the next request of its side and verb. */
+  | { do: 'lastChance' };
 
 export type Pairs = Readonly<Record<string, string>>;
 

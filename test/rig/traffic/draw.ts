@@ -42,8 +42,13 @@ export function drawScenario(chance: Chance): Scenario {
   const { features: more, patch } = chance.isHit(0.4) ? turned(features, chance) : { features, patch: undefined };
   const turn = more === features ? [] : draw.turn(more, patch);
   const [first = [], second = []] = phases;
-  const calm: Act = { do: 'calm' };
-  const acts = [...first, { ...calm, isShort: true } as Act, ...scene, calm, ...second, ...last, ...turn, calm];
+  const lastChance: Act = { do: 'lastChance' };
+  const calm = { do: 'calm' } as const;
+  const [short, middle]: [Act, Act] = [
+    { ...calm, isShort: true },
+    { ...calm, isShort: 'withFaults' },
+  ];
+  const acts = [...first, short, ...scene, middle, ...second, lastChance, ...last, ...turn, calm];
   const { daemons, isMapped, isTls, kinds } = features;
   return { configurations: configurationsOf(more), daemons, isMapped, isTls, kinds, before, acts };
 }

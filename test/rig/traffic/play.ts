@@ -14,7 +14,7 @@ import {
   virtualCluster,
 } from './acts.ts';
 
-export type DaemonAct = Extract<Act, { do: 'reload' | 'restart' | 'kill' | 'down' | 'wait' | 'calm' }>;
+export type DaemonAct = Extract<Act, { do: 'reload' | 'restart' | 'kill' | 'down' | 'wait' | 'calm' | 'lastChance' }>;
 export type PeoplesAct = Exclude<Act, DaemonAct>;
 
 export const mergePatch = 'application/merge-patch+json';

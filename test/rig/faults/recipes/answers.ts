@@ -1,5 +1,5 @@
 // Answers that refuse, and rights that go: F16 to F23.
-import { everything, lateMs, proofMs, type Recipe, reads, soonMs, writes } from './recipe.ts';
+import { backOffMs, everything, lateMs, proofMs, type Recipe, reads, soonMs, writes } from './recipe.ts';
 
 export const answerRecipes: readonly Recipe[] = [
   {
@@ -124,13 +124,14 @@ export const answerRecipes: readonly Recipe[] = [
     name: '500 behind a back-flow',
     effect: 'failSecond',
     weight: 15,
+    scene: 'edited',
     status: 500,
     text: 'InternalError',
     verbs: ['update'],
     sides: ['host'],
-    times: [12, 36],
+    times: [6, 18],
     size: [6, 9],
-    boundMs: 20_000,
+    boundMs: backOffMs,
   },
   {
     class: 'F20',

@@ -24,6 +24,8 @@ export interface Recipe {
   headers?: Readonly<Record<string, string>>;
   /** Drawn so many times as often as another place of its class, because it matters in few scenarios; default 1. */
   weight?: number;
+  /** The scene in which it matters, by the name of its object: there it is drawn eight times as often. */
+  scene?: string;
   /** After the end of the fault everything is as it would be without it, within this time. */
   boundMs: number;
 }
@@ -37,5 +39,7 @@ export const reads: readonly FaultVerb[] = ['list', 'watch'];
 export const soonMs = 5_000;
 /** A proof of the caches comes once a minute, and believes a difference that stands for five seconds. */
 export const proofMs = 65_000;
+/** The next try of a write that has failed often: a minute, and a quarter of it by chance. */
+export const backOffMs = 80_000;
 /** Back-off at its longest, and a proof. */
 export const lateMs = 130_000;

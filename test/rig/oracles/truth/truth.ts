@@ -2,6 +2,7 @@
 // and leadership. The proxy knows when a change was delivered and when the write for it was answered. What is judged here is judged late, when
 // the write has come: only then is it sure that the change needed one.
 
+import type { LiveFault } from '../../faults/live-fault.ts';
 import type { World, WorldEars } from '../../play/world.ts';
 import type { OpenWatch } from '../../proxy/fault-proxy.ts';
 import { isWrite, type Passing, type WatchedLine } from '../../proxy/passing.ts';
@@ -73,16 +74,20 @@ export class Truth implements WorldEars {
   readonly #world: World;
   readonly #board: Board;
   readonly #known = new Map<string, Known>();
+  readonly #faults: readonly LiveFault[];
   readonly #outages: OutageTruth;
   #sampledMs = 0;
-  #sampledSigns = 0;
+  /** How much has happened besides looks of the daemons that found nothing, and at the last sample. */
+  #stirs = 0;
+  #sampledStirs = 0;
   #wasZero = false;
   /** The last time a daemon with the right to write said that nothing waits. */
   #zeroMs = 0;
 
-  constructor(world: World, board: Board) {
+  constructor(world: World, board: Board, faults: readonly LiveFault[]) {
     this.#world = world;
     this.#board = board;
+    this.#faults = faults;
     this.#outages = new OutageTruth(world, board);
   }
 
@@ -111,12 +116,14 @@ export class Truth implements WorldEars {
   }
 
   acted({ do: what }: Act): void {
-    if (what === 'wait' || what === 'calm') return;
+    if (what === 'wait' || what === 'calm' || what === 'lastChance') return;
+    this.#stirs++;
     for (const known of this.#known.values()) known.newsMs = this.#world.clock.now();
     if (what === 'reload') this.#outages.reset();
   }
 
-  event({ passing }: OpenWatch): void {
+  event({ passing }: OpenWatch, { type }: WatchedLine): void {
+    if (type !== 'BOOKMARK') this.#stirs++;
     this.#of(passing.daemon).withheld++;
   }
 
@@ -146,6 +153,7 @@ export class Truth implements WorldEars {
   }
 
   passed(passing: Passing): void {
+    if (!isLook(passing)) this.#stirs++;
     if (!isWrite(passing)) return;
     const { unanswered, attempts } = this.#of(passing.daemon);
     unanswered.add(passing.id);
@@ -167,6 +175,7 @@ export class Truth implements WorldEars {
   }
 
   madeUp(passing: Passing, status: number): void {
+    this.#stirs++;
     this.given(passing);
     this.#of(passing.daemon).isDisturbed = true;
     this.#outages.failed(passing, status);
@@ -182,6 +191,7 @@ export class Truth implements WorldEars {
 
   answered(passing: Passing, status: number): void {
     const { daemon } = passing;
+    if (passing.fate !== undefined || status >= 400) this.#stirs++;
     const isWhole = passing.fate === undefined || passing.fate === 'delay';
     if (isWhole) this.#outages.answered(passing, status);
     const known = this.#of(daemon);
@@ -276,17 +286,20 @@ export class Truth implements WorldEars {
 
   still(): void {
     const nowMs = this.#world.clock.now();
-    const { signs } = this.#world;
-    // Where nothing goes on and nothing waits, only time can change what a daemon says of itself. One with a lease has its renewals.
-    const isQuiet = this.#wasZero && signs === this.#sampledSigns;
+    // Where nothing goes on and nothing waits, only time can change what a daemon says of itself.
+    const stirs = this.#faults.reduce((sum, { struck }) => sum + struck, this.#stirs);
+    const isStruck = this.#faults.some(({ isLasting }) => isLasting);
+    const isQuiet = this.#wasZero && stirs === this.#sampledStirs && !isStruck;
     if (isQuiet) this.#zeroMs = nowMs;
     if (nowMs < this.#sampledMs + (isQuiet ? quietEveryMs : everyMs)) return;
     this.#sampledMs = nowMs;
-    this.#sampledSigns = signs;
+    this.#sampledStirs = stirs;
     let isZero = false;
+    let isAway = false;
     for (const daemon of this.#world.daemons) {
       const known = this.#of(daemon.name);
       if (daemon.state !== 'running' || daemon.isHeld) {
+        isAway = true;
         known.newsMs = nowMs;
         this.#outages.silent(daemon.name);
         continue;
@@ -302,7 +315,7 @@ export class Truth implements WorldEars {
       this.#lag(daemon, known, isClean);
       isZero ||= isClean && known.unanswered.size === 0;
     }
-    this.#wasZero = isZero;
+    this.#wasZero = isZero && !isAway && !isStruck;
     if (isZero) this.#zeroMs = nowMs;
   }
 
@@ -368,6 +381,11 @@ function isNews({ verb, resource, isProof, query }: Passing, withheld: number): 
   // Its namespace on the host is looked at each minute, and stays.
   if (verb === 'get') return !isSynced(resource) && resource !== 'namespaces';
   return verb === 'list' && query.get('limit') !== '1' && (!isProof || withheld > 0);
+}
+
+/** By which a daemon only sees that nothing has changed: its lease, a proof of its windows, and whether a server went back. */
+function isLook({ verb, isProof, query }: Passing): boolean {
+  return verb === 'lease' || isProof || (verb === 'list' && query.get('limit') === '1');
 }
 
 function mayWrite(leadership: string): boolean {
