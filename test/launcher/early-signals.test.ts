@@ -75,7 +75,10 @@ it('the launcher takes it itself, until the program has taken its place', async 
     'process.execve = () => { process.kill(process.pid, "SIGHUP"); setTimeout(() => process.exit(5), 200); };';
   const preload = `data:text/javascript,${encodeURIComponent(text)}`;
   const launcher = join(launcherFolder, 'hostward.mjs');
+  // Below npm the launcher stays, and replaces nothing.
+  const { npm_command: _, ...outside } = process.env;
   const child = spawn(process.execPath, ['--import', preload, launcher, 'run'], {
+    env: outside,
     cwd: dirname(launcherFolder),
     stdio: 'ignore',
   });

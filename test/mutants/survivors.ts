@@ -16,11 +16,6 @@ export const survivors: readonly { name: string; reason: string }[] = [
     reason: 'a test would need a log of half a gibibyte, a size that no log reaches',
   },
   {
-    name: 'src/store/kubernetes/kubernetes-store.ts: no early return in "if (replica === this.#options.replica) return;" at 4',
-    reason:
-      'a replica has heard itself before it opens, and its own word that the host was set back says what it knows: without the line it would at most beat once more after somebody has deleted its record by hand',
-  },
-  {
     name: 'src/management/proxy/forward/passed-bytes.ts: ">" becomes ">=" in "if (this.#bytes > mostBytes) this.#cut();" at 20',
     reason: 'with exactly as many bytes as are allowed makeRoom() finds nobody who is too much, and cuts nothing',
   },
