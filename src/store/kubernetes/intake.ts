@@ -155,18 +155,19 @@ export class Intake {
     return this.#disowned.size > 0;
   }
 
-  /** A whole list as of `version`, in place of everything that was there. `before`: what was known until then. */
+  /** A whole list, in place of everything that was there. `before`: what was known until then. */
   takeAll(
     records: readonly HostRecord[],
-    { version, offset, before, judge }: { version: number; offset: number; before: Timeline; judge: Judge },
+    { offset, before, judge }: { offset: number; before: Timeline; judge: Judge },
   ): Taken[] {
     this.replicas.clear();
     this.#bytes = 0;
     this.newest = 0;
     const taken: Taken[] = [];
-    // Some of them were deleted while changes were missed.
+    // Some of them were deleted while changes were missed, nobody knows when: who had read their last known version may have read that too.
     const there = new Set(records.map(({ name }) => name));
-    for (const name of this.#keys.keys()) if (!there.has(name)) this.succession.graves.add(name, version);
+    for (const [name, key] of this.#keys)
+      if (!there.has(name)) this.succession.graves.add(name, (before.newest(key)?.revision ?? offset) - offset);
     this.#keys.clear();
     for (const found of records) {
       const read = this.#reader.read(found, offset, judge);

@@ -345,7 +345,7 @@ export class KubernetesStore extends TimelineStore {
     if (meta !== undefined) this.#meta.take(this.#intake.read(meta, 0));
     const { judge, doubt } = afterLoss ?? this.#intake.judgeAtStart(records, { ...this.#options, epoch: this.epoch });
     const { offset } = this.#meta.now;
-    const taken = this.#intake.takeAll(records, { version, offset, before: this.timeline, judge });
+    const taken = this.#intake.takeAll(records, { offset, before: this.timeline, judge });
     if (!this.#hasListed) this.#doubt = doubt ?? this.#intake.doubt;
     this.#hasStraySeals = !this.#meta.seals.isSealed && records.some(({ data }) => data['seal'] !== undefined);
     const versions = taken.map((one): Version => ({ ...one, before: undefined, atMs: this.clock.now() }));

@@ -23,7 +23,7 @@ function opened() {
     return { name: replicaName(replica), version, data: seals.applied(replicaName(replica), data) };
   };
   const list = (records: readonly HostRecord[], judge: Judge = () => undefined) => {
-    const taken = intake.takeAll(records, { version: 0, offset: 0, before: timeline, judge });
+    const taken = intake.takeAll(records, { offset: 0, before: timeline, judge });
     timeline.restore({ versions: taken.map((one) => ({ ...one, before: undefined, atMs: 0 })), compactedRevision: 0 });
   };
   const change = (found: HostRecord, isThere: boolean) => {
@@ -59,6 +59,19 @@ describe('Intake', () => {
     ]);
     change(recordOf('/a', '"new"', 31), isThere);
     expect([intake.putBack.size, intake.aside.size]).toEqual([0, 0]);
+  });
+
+  it('believes a record that was made again by somebody who had read its deletion, which this replica has missed', () => {
+    const { intake, list, recordOf } = opened();
+    list([recordOf('/a', '"old"', 10)]);
+    const old = recordOf('/a', '"old"', 10);
+    list([recordOf('/b', '"1"', 15)]);
+    // Its history begins anew with the list. The writer had read up to version 12, and says so.
+    const timeline = new Timeline();
+    timeline.restore({ versions: [], compactedRevision: 15 });
+    const again = { ...recordOf('/a', '"new"', 13), version: 16 };
+    expect(intake.readNext(again, 0, timeline)).toMatchObject({ kind: 'record' });
+    expect(intake.readNext({ ...old, version: 17 }, 0, timeline)).toMatchObject({ kind: 'unusable' });
   });
 
   it('hears no replica any more whose record a whole list lacks', () => {

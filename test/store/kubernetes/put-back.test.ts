@@ -193,7 +193,7 @@ describe('a replica that starts', () => {
       const all = [{ name: replicaName('one'), version: 9, data: word(putBack) }, ...records];
       const asked = { epoch: 'first', replica: 'one', known: { epoch: 'first', told: 0 } };
       const { judge, doubt } = intake.judgeAtStart(all, asked);
-      intake.takeAll(all, { version: 900, offset: 0, before: new Timeline(), judge });
+      intake.takeAll(all, { offset: 0, before: new Timeline(), judge });
       return {
         doubt: doubt ?? intake.doubt,
         told: intake.sight({ epoch: 'first', wasSetBack: false }, { reached: 900, isNew: false }),
