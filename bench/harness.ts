@@ -34,7 +34,8 @@ export class Harness {
   build(plant: Plant): void {
     const program = join(this.folder, 'package', 'dist');
     execFileSync(process.execPath, [join(root, 'src', 'launcher', 'build.mjs'), program], { stdio: 'ignore' });
-    const launchers = ['hostward.mjs', 'launch.mjs'].map((file) => join('src', 'launcher', file));
+    const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { files: string[] };
+    const launchers = files.filter((file) => file.startsWith('src/launcher/'));
     for (const path of ['package.json', ...launchers]) cpSync(join(root, path), join(this.folder, 'package', path));
     symlinkSync(join(root, 'node_modules'), join(this.folder, 'package', 'node_modules'));
     if (plant === 'get') this.plantGet();

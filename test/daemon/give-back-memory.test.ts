@@ -28,9 +28,17 @@ function scene(
 
 describe('giveBackMemory()', () => {
   it('collects once when the process is quiet after work, and again only after new work', async () => {
-    const { clock, collections } = scene([0.9, 0.1, 0.01, 0.01, 0.5, 0]);
+    const { clock, collections } = scene([0.9, 0.1, 0.01, 0.01, 0.01, 0.01, 0.5, 0]);
+    const startMs = clock.now();
     await clock.advance(60_000);
-    expect(collections.map((atMs) => atMs - (collections[0] ?? 0))).toEqual([0, 6_000]);
+    expect(collections.map((atMs) => atMs - startMs)).toEqual([10_000, 20_000]);
+  });
+
+  it('does not take the pause between two bursts for quiet', async () => {
+    const { clock, collections } = scene([0.9, 0, 0, 0.1, 0, 0, 0.9, 0, 0, 0]);
+    const startMs = clock.now();
+    await clock.advance(60_000);
+    expect(collections.map((atMs) => atMs - startMs)).toEqual([20_000]);
   });
 
   it('never collects in a process that was never busy or is never quiet', async () => {
