@@ -221,7 +221,9 @@ type Action = Extract<Subresource, { mode: 'action' }>;
 /** Serves a subresource that creates something from the object, e.g. a token for a service account. */
 async function act(call: Call, action: Action, submitted: ParsedBody, options: WriteOptions): Promise<VerbOutcome> {
   const { kit, kind, target } = call;
-  const { record: stored } = await kit.store.get(storageKey(kind, target.namespace, target.name));
+  const key = storageKey(kind, target.namespace, target.name);
+  // Another server on the same store may have made it a moment ago, so a miss reads the store itself.
+  const stored = (await kit.store.get(key)).record ?? (await kit.store.get(key, { fresh: true })).record;
   const record = visibleRecord(call, stored);
   const object = record === undefined ? undefined : fromStoredText(record.value, kind, record.revision);
   const bodyCall = { ...call, kind: bodyKind(kind, action) };
