@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { KubeObject } from '../object/meta/object.ts';
 import { invalid, pathNotFound } from '../object/meta/status.ts';
+import { recordNow } from '../store/follow/record-now.ts';
 import { visibleRecord } from './caller/visibility.ts';
 import type { ServedRequest } from './chain/served-request.ts';
 import { faultSubject, groupVersionOf, type Kind, type Subresource, type SubresourceAction } from './kinds/kind.ts';
@@ -221,9 +222,7 @@ type Action = Extract<Subresource, { mode: 'action' }>;
 /** Serves a subresource that creates something from the object, e.g. a token for a service account. */
 async function act(call: Call, action: Action, submitted: ParsedBody, options: WriteOptions): Promise<VerbOutcome> {
   const { kit, kind, target } = call;
-  const key = storageKey(kind, target.namespace, target.name);
-  // Another server on the same store may have made it a moment ago, so a miss reads the store itself.
-  const stored = (await kit.store.get(key)).record ?? (await kit.store.get(key, { fresh: true })).record;
+  const stored = await recordNow(kit.store, storageKey(kind, target.namespace, target.name));
   const record = visibleRecord(call, stored);
   const object = record === undefined ? undefined : fromStoredText(record.value, kind, record.revision);
   const bodyCall = { ...call, kind: bodyKind(kind, action) };

@@ -3,7 +3,8 @@
 import type { Admission, AdmissionRequest } from '../apiserver/kinds/kit.ts';
 import { forbiddenBecause, StatusFault } from '../apiserver/request/status-fault.ts';
 import { forbidden, notFound } from '../object/meta/status.ts';
-import type { Store, StoredRecord } from '../store/store.ts';
+import { recordNow } from '../store/follow/record-now.ts';
+import type { Store } from '../store/store.ts';
 
 const namespacesResource = { group: '', resource: 'namespaces' };
 const undeletable = new Set(['default', 'kube-system', 'kube-public']);
@@ -16,18 +17,12 @@ export function namespaceLifecycle(store: Store): Admission {
   return async (request) => {
     if (request.operation === 'delete') return checkDelete(request);
     if (request.operation !== 'create' || !request.kind.namespaced) return;
-    const record = await foundIn(store, namespaceKey(request.namespace));
+    const record = await recordNow(store, namespaceKey(request.namespace));
     if (record === undefined) throw new StatusFault(notFound(namespacesResource, request.namespace));
     // The rule runs on every create, and a text search is cheaper than parsing.
     if (!record.value.includes('"deletionTimestamp"') || !isTerminating(record.value)) return;
     refuse(request);
   };
-}
-
-/** Another server on the same store may have made it a moment ago, so a miss reads the store itself. */
-async function foundIn(store: Store, key: string): Promise<StoredRecord | undefined> {
-  const { record } = await store.get(key);
-  return record ?? (await store.get(key, { fresh: true })).record;
 }
 
 function checkDelete({ kind, name }: AdmissionRequest): void {

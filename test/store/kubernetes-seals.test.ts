@@ -1,12 +1,12 @@
 // Who can write Secrets in the namespace and has no key of `secretsDir` must not make a record that is believed.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import { type Devcluster, startDevcluster } from '../../src/devcluster/devcluster.ts';
 import type { HostSecrets } from '../../src/management/server/host/host-secrets.ts';
-import type { KubernetesStoreOptions } from '../../src/store/kubernetes/kubernetes-store.ts';
 import { metaName, nameOf, recordData } from '../../src/store/kubernetes/record-format.ts';
 import { type SealKey, Seals } from '../../src/store/kubernetes/seals.ts';
-import { type NumberedStore, newNamespace, recordsOn, storeOn } from '../contract/store/on-host.ts';
+import { type NumberedStore, newNamespace } from '../contract/store/on-host.ts';
+import { openedOn } from '../contract/store/opened-on-host.ts';
 
 let host: Devcluster;
 beforeAll(async () => {
@@ -21,24 +21,10 @@ const unsealed = { seals: async () => new Seals([]) };
 /** Beats come twenty times as often. */
 const quick: Clock = { ...systemClock, after: (ms, run) => systemClock.after(ms / 20, run) };
 
-const open: { stop(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0)) await one.stop();
-});
-
-async function started(namespace: string, options: Partial<KubernetesStoreOptions> = {}): Promise<NumberedStore> {
-  const store = storeOn(host, namespace, { ...sealed(1), ...options });
-  open.push(store);
-  await store.start();
-  return store;
-}
-
-/** Somebody with kubectl. */
-function byHand(namespace: string): HostSecrets {
-  const records = recordsOn(host, namespace);
-  open.push(records);
-  return records;
-}
+const { started, byHand } = openedOn(
+  () => host,
+  () => sealed(1),
+);
 
 const dataOf = async (records: HostSecrets, key: string) => (await records.get(nameOf(key)))?.data ?? {};
 const valueIn = async (store: NumberedStore, key: string) => {

@@ -103,21 +103,19 @@ function contentTarget(kind: ContentKind, settings: Settings, placement: Placeme
 async function releaseKind(work: Work, released: Released): Promise<void> {
   const { host, target, how } = work;
   const { resource, isOptional } = target;
+  const isOver = (): boolean => {
+    released.isCut ||= how.signal.aborted;
+    return released.isCut;
+  };
   const labelSelector = `${markerLabel}=${how.settings.virtualClusterName}`;
   for (const namespace of copyNamespaces(mappingsOf(how.settings), how.settings.hostNamespace)) {
-    if (how.signal.aborted) {
-      released.isCut = true;
-      return;
-    }
+    if (isOver()) return;
     const listed = await host.tryList(resource, namespace ?? '', { labelSelector });
     if (listed.kind === 'listed') {
       const waiting = listed.objects[Symbol.iterator]();
       const next = async (): Promise<void> => {
         for (const object of waiting) {
-          if (how.signal.aborted) {
-            released.isCut = true;
-            return;
-          }
+          if (isOver()) return;
           await releaseOne(work, object, released);
         }
       };

@@ -139,7 +139,7 @@ export class Intake {
     }
   }
 
-  /** One of them, at a version of the host that changes no record; undefined = there is none. */
+  /** Gives up one of the records that another replica does not believe, at a version that changes no record. Undefined = none is left. */
   #giveUp(at: number, { offset, timeline }: { offset: number; timeline: Timeline }): Taken | undefined {
     for (const [name, version] of this.#disowned) {
       this.#disowned.delete(name);

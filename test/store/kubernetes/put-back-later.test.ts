@@ -1,11 +1,12 @@
 // Records that were deleted and are put back while replicas run, one of which has started since the deletion.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
 import type { HostSecrets } from '../../../src/management/server/host/host-secrets.ts';
 import type { KubernetesStoreOptions } from '../../../src/store/kubernetes/kubernetes-store.ts';
 import { nameOf } from '../../../src/store/kubernetes/record-format.ts';
-import { type NumberedStore, newNamespace, recordsOn, storeOn } from '../../contract/store/on-host.ts';
+import { type NumberedStore, newNamespace } from '../../contract/store/on-host.ts';
+import { openedOn } from '../../contract/store/opened-on-host.ts';
 
 let host: Devcluster;
 beforeAll(async () => {
@@ -13,27 +14,13 @@ beforeAll(async () => {
 });
 afterAll(() => host.stop());
 
-const open: { stop(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.stop();
-});
-
-async function started(
-  namespace: string,
-  replica: string,
-  options: Partial<KubernetesStoreOptions> = {},
-): Promise<NumberedStore> {
-  const store = storeOn(host, namespace, { hostClock: systemClock, replica, ...options });
-  open.push(store);
-  await store.start();
-  return store;
-}
-
-function byHand(namespace: string): HostSecrets {
-  const records = recordsOn(host, namespace);
-  open.push(records);
-  return records;
-}
+const opened = openedOn(
+  () => host,
+  () => ({ hostClock: systemClock }),
+);
+const { byHand } = opened;
+const started = (namespace: string, replica: string, options: Partial<KubernetesStoreOptions> = {}) =>
+  opened.started(namespace, { replica, ...options });
 
 const beat = (store: NumberedStore) => store.currentRevision({ fresh: true });
 const dataOf = async (records: HostSecrets, key: string) => ({ ...(await records.get(nameOf(key)))?.data });

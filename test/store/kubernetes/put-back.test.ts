@@ -1,16 +1,16 @@
 // Older versions of records that somebody puts back while no replica looks, or before one that starts.
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
 import type { HostSecrets } from '../../../src/management/server/host/host-secrets.ts';
 import type { HostRecord } from '../../../src/store/kubernetes/host-records.ts';
 import { Intake } from '../../../src/store/kubernetes/intake.ts';
-import type { KubernetesStoreOptions } from '../../../src/store/kubernetes/kubernetes-store.ts';
 import { mostPutBack, placeOf } from '../../../src/store/kubernetes/last-seen.ts';
 import { nameOf, recordData, replicaData, replicaName } from '../../../src/store/kubernetes/record-format.ts';
 import { Seals } from '../../../src/store/kubernetes/seals.ts';
 import { Timeline } from '../../../src/store/timeline.ts';
-import { type NumberedStore, newNamespace, recordsOn, storeOn } from '../../contract/store/on-host.ts';
+import { type NumberedStore, newNamespace } from '../../contract/store/on-host.ts';
+import { openedOn } from '../../contract/store/opened-on-host.ts';
 
 let host: Devcluster;
 beforeAll(async () => {
@@ -18,27 +18,14 @@ beforeAll(async () => {
 });
 afterAll(() => host.stop());
 
-const open: { stop(): Promise<void> }[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.stop();
-});
-
 /** Ahead of the time by what the test says. */
 let aheadMs = 0;
 const hostClock: Clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
 
-async function started(namespace: string, options: Partial<KubernetesStoreOptions> = {}): Promise<NumberedStore> {
-  const store = storeOn(host, namespace, { hostClock, ...options });
-  open.push(store);
-  await store.start();
-  return store;
-}
-
-function byHand(namespace: string): HostSecrets {
-  const records = recordsOn(host, namespace);
-  open.push(records);
-  return records;
-}
+const { started, byHand } = openedOn(
+  () => host,
+  () => ({ hostClock }),
+);
 
 const beat = (store: NumberedStore) => store.currentRevision({ fresh: true });
 const dataOf = async (records: HostSecrets, key: string) => (await records.get(nameOf(key)))?.data ?? {};

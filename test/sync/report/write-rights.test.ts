@@ -16,13 +16,19 @@ const relabel = (name: string, value: string) =>
     edit(world.virtual, object, ({ metadata }) => Object.assign(metadata, { labels: { n: value } }));
   });
 
+/** The copy of "old" is there and can be changed; that of "web" cannot be made. */
+async function withoutCreate() {
+  const on = await stage();
+  await world.change(() => putPair(world, 'old'));
+  on.host.refusedVerbs.add('create');
+  await world.change(() => putPair(world, 'web'));
+  await relabel('old', 'first');
+  return on;
+}
+
 describe('a verb that is refused while other writes pass', () => {
   it('is a missing right with one time, and no outage', async () => {
-    const on = await stage();
-    await world.change(() => putPair(world, 'old'));
-    on.host.refusedVerbs.add('create');
-    await world.change(() => putPair(world, 'web'));
-    await relabel('old', 'first');
+    const on = await withoutCreate();
     expect(copyOf('old')?.metadata.labels).toMatchObject({ n: 'first' });
     for (let round = 0; round < 12; round++) {
       await on.pass(7_000);
@@ -78,11 +84,7 @@ describe('a verb that is refused while other writes pass', () => {
   });
 
   it('is forgotten with the last object that needs it', async () => {
-    const on = await stage();
-    await world.change(() => putPair(world, 'old'));
-    on.host.refusedVerbs.add('create');
-    await world.change(() => putPair(world, 'web'));
-    await relabel('old', 'first');
+    const on = await withoutCreate();
     await on.pass(10_000);
     await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
     await on.pass(2_000);
@@ -107,11 +109,7 @@ describe('a verb that is refused while other writes pass', () => {
   });
 
   it('does not hide that the host takes no write at all', async () => {
-    const on = await stage();
-    await world.change(() => putPair(world, 'old'));
-    on.host.refusedVerbs.add('create');
-    await world.change(() => putPair(world, 'web'));
-    await relabel('old', 'first');
+    const on = await withoutCreate();
     await on.pass(10_000);
     on.host.refusedVerbs.add('patch').add('delete');
     await relabel('old', 'second');
