@@ -27,6 +27,7 @@ const leastObjects = 200;
 /** What is slow on purpose is far from the limit, so that few rounds say it. */
 const plantedBlocks = 4;
 const bareConcurrency = 16;
+const usage = 'npm run bench:quick -- [--objects N] [--blocks N] [--planted]\n';
 
 const { objects, blocks, isPlanted } = given();
 const report = new Report('quick', load());
@@ -190,6 +191,10 @@ function nextVariant(): number {
 
 function given(): { objects: number; blocks: number; isPlanted: boolean } {
   const values = words();
+  if (values.help) {
+    process.stdout.write(usage);
+    process.exit(0);
+  }
   const [objects, blocks] = [Number(values.objects), Number(values.blocks)];
   if (!(objects >= leastObjects && objects <= 10_000))
     refuse(`--objects is a number from ${leastObjects} to 10000, found "${values.objects}"`);
@@ -204,6 +209,7 @@ function words() {
         objects: { type: 'string', default: '300' },
         blocks: { type: 'string', default: '6' },
         planted: { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
       },
     }).values;
   } catch (error) {
@@ -212,6 +218,6 @@ function words() {
 }
 
 function refuse(why: string): never {
-  process.stderr.write(`bench:quick: ${why}\nnpm run bench:quick [-- --objects N --blocks N] [--planted]\n`);
+  process.stderr.write(`bench:quick: ${why}\n${usage}`);
   process.exit(2);
 }

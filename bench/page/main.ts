@@ -10,10 +10,10 @@ import { type Answer, pageOf } from './page.ts';
 const [file, ...more] = process.argv.slice(2);
 if (more.length > 0 || file?.startsWith('-') === true) {
   // A typing error must not become the name of a file.
-  process.stderr.write(
-    'npm run bench:page [-- FILE]   writes the page there, by default to bench/results/index.html\n',
-  );
-  process.exit(file === '--help' ? 0 : 2);
+  const isAsked = more.length === 0 && (file === '--help' || file === '-h');
+  const usage = 'npm run bench:page [-- FILE]   writes the page there, by default to bench/results/index.html\n';
+  (isAsked ? process.stdout : process.stderr).write(usage);
+  process.exit(isAsked ? 0 : 2);
 }
 
 const at = (name: string): string => fileURLToPath(new URL(`../${name}`, import.meta.url));

@@ -46,7 +46,7 @@ const mostWide = 12;
 class UsageFault extends Error {}
 
 async function command(words: readonly string[]): Promise<number> {
-  if (words.includes('--help')) {
+  if (words.some((word) => word === '--help' || word === '-h')) {
     process.stdout.write(usage);
     return 0;
   }

@@ -35,6 +35,7 @@ async function command(words: readonly string[]): Promise<number> {
   const { values } = parseArgs({
     args: [...words],
     options: {
+      help: { type: 'boolean', short: 'h', default: false },
       seeds: { type: 'string' },
       from: { type: 'string', default: '0' },
       report: { type: 'string' },
@@ -52,6 +53,10 @@ async function command(words: readonly string[]): Promise<number> {
       jobs: { type: 'string', default: String(availableParallelism()) },
     },
   });
+  if (values.help) {
+    process.stdout.write(usage);
+    return 0;
+  }
   if (values.replay !== undefined) return replay(wholeNumber('--replay', values.replay, 0, greatestSeed));
   const jobs = wholeNumber('--jobs', values.jobs, 1, 256);
   const report = values.report === undefined ? undefined : () => new MistakeReport(values.report ?? '', commit());

@@ -278,6 +278,10 @@ const usage = 'npm run fuzz:rights -- --seeds N [--from SEED] | --replay SEED\n'
 async function command(words: readonly string[]): Promise<number> {
   const values = optionsIn(words);
   if (values === undefined) return 2;
+  if (values.help) {
+    process.stdout.write(usage);
+    return 0;
+  }
   const whole = (text: string | undefined): number =>
     text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
   if (values.replay !== undefined && !Number.isNaN(whole(values.replay))) {
@@ -306,8 +310,9 @@ async function command(words: readonly string[]): Promise<number> {
 function optionsIn(words: readonly string[]) {
   try {
     const text = { type: 'string' } as const;
-    return parseArgs({ args: [...words], options: { seeds: text, from: { ...text, default: '0' }, replay: text } })
-      .values;
+    const help = { type: 'boolean', short: 'h', default: false } as const;
+    const options = { seeds: text, from: { ...text, default: '0' }, replay: text, help };
+    return parseArgs({ args: [...words], options }).values;
   } catch (error) {
     process.stderr.write(`fuzz:rights: ${(error as Error).message}\n${usage}`);
     return undefined;

@@ -1,0 +1,20 @@
+// Whoever asks a command of the house for its words gets them as an answer and not as a mistake.
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { root } from './processes.ts';
+
+const run = promisify(execFile);
+const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: Record<string, string> };
+const names = Object.keys(scripts).filter((name) => /^(rig|mutants|fuzz|bench|image$|release$)/.test(name));
+
+describe.concurrent('npm run', () => {
+  it.each(names)('%s says its words when it is asked', async (name) => {
+    const [, ...words] = (scripts[name] ?? '').split(' ');
+    const { stdout, stderr } = await run(process.execPath, [...words, '--help'], { cwd: root });
+    expect(stdout).toContain(`npm run ${name}`);
+    expect(stderr).toBe('');
+  });
+});
