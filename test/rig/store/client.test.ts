@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Delivery, History } from './history.ts';
 import { Client } from './play/client.ts';
+import type { Verdict } from './play/patience.ts';
 import { Recorder } from './play/recorder.ts';
 import type { Reach } from './subjects/subject.ts';
 
@@ -9,7 +10,18 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 it('a watch that is refused when it is resumed, while another one is waited for, is not taken for a dead one', async () => {
   const history: History = {
-    ...{ store: 'by hand', seed: 0, promises, operations: [], watches: [], kills: 0, cuts: 1, base: 0, troubles: [] },
+    ...{
+      store: 'by hand',
+      seed: 0,
+      promises,
+      operations: [],
+      watches: [],
+      kills: 0,
+      cuts: 1,
+      base: 0,
+      troubles: [],
+      unjudged: [],
+    },
   };
   const watches: { prefix: string; afterRevision: number; deliver: (delivery: Delivery) => void }[] = [];
   let refuse: () => void = () => undefined;
@@ -30,7 +42,7 @@ it('a watch that is refused when it is resumed, while another one is waited for,
     { do: 'watch', prefix: '/a/', from: 'now' },
     { do: 'watch', prefix: '/b/', from: 'now' },
   ]);
-  const late = Promise.withResolvers<void>();
+  const late = Promise.withResolvers<Verdict>();
   const resting = client.rest(new Map([['/a/10', 5]]).set('/b/1', 6), late.promise);
   await turn();
   watches[1]?.deliver({ kind: 'end', how: 'lost' });
@@ -38,7 +50,7 @@ it('a watch that is refused when it is resumed, while another one is waited for,
   await turn();
   refuse();
   await turn();
-  late.resolve();
+  late.resolve('dead');
   await resting;
   expect(watches.map(({ prefix, afterRevision }) => [prefix, afterRevision])).toEqual([
     ['/a/', 0],

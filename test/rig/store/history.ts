@@ -68,6 +68,8 @@ export interface History {
   base: number;
   /** What went wrong while it was played: a watch that never came to rest, a store that did not open again. */
   troubles: string[];
+  /** What nobody can judge, because the machine gave too little time to the store or to its reader. */
+  unjudged: string[];
 }
 
 export interface Promises {

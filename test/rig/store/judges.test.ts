@@ -45,7 +45,7 @@ const events = (...all: StoreEvent[]): Delivery => ({ kind: 'events', events: al
 
 function judgesOf(operations: Operation[], watches: Partial<Watched>[] = [], more: Partial<History> = {}): string[] {
   const history: History = {
-    ...{ store: 'by hand', seed: 0, promises, operations, kills: 0, cuts: 0, base: 0, troubles: [] },
+    ...{ store: 'by hand', seed: 0, promises, operations, kills: 0, cuts: 0, base: 0, troubles: [], unjudged: [] },
     watches: watches.map((one) => ({
       ...{ client: 0, prefix: '/', afterRevision: 0, calledAt: 100, returnedAt: 101, isResumed: false, deliveries: [] },
       ...one,

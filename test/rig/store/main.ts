@@ -1,5 +1,5 @@
-// `npm run rig:store`: plays random histories on every store and judges them. Exit code 0: no violation, and everything was seen; 1: a violation, or the
-// histories were too tame; 2: wrong usage.
+// `npm run rig:store`: plays random histories on every store and judges them. Exit code 0: no violation, and everything was seen and judged; 1: a violation,
+// or something that nobody could judge, or the histories were too tame; 2: wrong usage.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -29,7 +29,7 @@ options:
   --busy        keeps every processor busy beside, which shows other races
   --plant NAME  with a planted bug, which must be found: ${Object.keys(plants).join(', ')}
   -o json       the result as JSON
-Exit code 0: no violation, and everything was seen; 1: a violation, or the histories were too tame; 2: wrong usage.
+Exit code 0: no violation, and everything was seen; 1: a violation, a history that could not be judged on a starved machine, or only tame ones; 2: wrong usage.
 `;
 /** Where nothing else is said. The memory store waits for nothing, and plays the same history for a seed only alone. */
 const usuallyAtOnce: Readonly<Record<string, number>> = { memory: 1, kubernetes: 3, kube: 1, http: 2 };
@@ -100,7 +100,9 @@ async function command(words: readonly string[]): Promise<number> {
   }
   if (values.output === 'json') print(JSON.stringify(tallies.map(asData), undefined, 2));
   else for (const tally of tallies) print(asText(tally, histories, from));
-  return tallies.every(({ violations, missed }) => violations.length === 0 && missed.length === 0) ? 0 : 1;
+  return tallies.every(({ violations, unjudged, missed }) => violations.length + unjudged.length + missed.length === 0)
+    ? 0
+    : 1;
 }
 
 function spinning(): ChildProcess[] {
@@ -121,6 +123,7 @@ interface Told {
   operations: number;
   seen: Record<string, number>;
   violations: readonly (Violation & { seed: number })[];
+  unjudged: readonly { seed: number; what: string }[];
   /** What was never seen although this store can show it. */
   missed: string[];
 }
@@ -211,12 +214,14 @@ async function replay(
 }
 
 function replayedHttp(seed: number, history: HttpHistory): number {
-  for (const [name, happened] of Object.entries(history))
+  const { unjudged, ...happenings } = history;
+  for (const [name, happened] of Object.entries(happenings))
     for (const one of happened) print(`http, seed ${seed}, ${name}: ${JSON.stringify(one)}`);
   const faults = judgeHttp(history);
   for (const what of faults) print(what);
+  for (const what of unjudged) print(`could not judge: ${what}`);
   print(faults.length === 0 ? 'no violation' : `${faults.length} violations`);
-  return faults.length;
+  return faults.length + unjudged.length;
 }
 
 function judged(history: History): number {
@@ -228,12 +233,14 @@ function judged(history: History): number {
         `client ${client} watches ${prefix} after ${afterRevision} since ${calledAt}: at ${at} ${JSON.stringify(delivery)}`,
       );
   for (const one of violations) print(sentence(one));
+  // Absent in a file of before.
+  for (const what of history.unjudged ?? []) print(`could not judge: ${what}`);
   print(violations.length === 0 ? 'no violation' : `${violations.length} violations`);
-  return violations.length === 0 ? 0 : 1;
+  return violations.length + (history.unjudged ?? []).length === 0 ? 0 : 1;
 }
 
 function asText(tally: Told, wanted: number, from: number): string {
-  const { store, histories, operations, seen, violations, missed } = tally;
+  const { store, histories, operations, seen, violations, unjudged, missed } = tally;
   const lines = [
     `${store}: ${histories} histories, ${operations} operations and watches, ${violations.length} violations`,
   ];
@@ -245,14 +252,18 @@ function asText(tally: Told, wanted: number, from: number): string {
   for (const one of violations.slice(0, mostTold)) lines.push(`  seed ${one.seed}, ${sentence(one)}`);
   const seeds = [...new Set(violations.map(({ seed }) => seed))].slice(0, mostTold);
   for (const seed of seeds) lines.push(`  npm run rig:store -- --replay ${seed} --store ${store}`);
+  for (const { seed, what } of unjudged)
+    lines.push(
+      `  seed ${seed}, could not judge: ${what}, and the machine gave the store or its reader too little time: play it again`,
+    );
   for (const sentence of missed) lines.push(`  the histories never had ${sentence}: play more of them`);
   if (histories < wanted)
     lines.push(`  stopped early: go on with --from ${from + histories} --histories ${wanted - histories}`);
   return lines.join('\n');
 }
 
-function asData({ store, histories, operations, seen, violations, missed }: Told) {
-  return { store, histories, operations, seen, violations, missed };
+function asData({ store, histories, operations, seen, violations, unjudged, missed }: Told) {
+  return { store, histories, operations, seen, violations, unjudged, missed };
 }
 
 function sentence({ judge: name, what }: Violation): string {

@@ -32,6 +32,7 @@ export class Tally {
   readonly store: string;
   readonly seen = Object.fromEntries(Object.keys(sights).map((sight) => [sight, 0])) as Record<Sight, number>;
   readonly violations: (Violation & { seed: number })[] = [];
+  readonly unjudged: { seed: number; what: string }[] = [];
   histories = 0;
   operations = 0;
   #promises: Promises;
@@ -44,6 +45,7 @@ export class Tally {
   add(history: History, violations: readonly Violation[]): void {
     this.histories++;
     this.operations += history.operations.length + history.watches.length;
+    for (const what of history.unjudged) this.unjudged.push({ seed: history.seed, what });
     for (const one of violations) this.violations.push({ ...one, seed: history.seed });
     for (const sight of sightsOf(history)) this.seen[sight]++;
   }

@@ -68,6 +68,8 @@ export interface HttpHistory {
   lists: Listed[];
   watches: WatchSeen[];
   compactions: { upTo: number; calledAt: number }[];
+  /** As of a history of a store. */
+  unjudged: string[];
 }
 
 export function judgeHttp(history: HttpHistory): string[] {

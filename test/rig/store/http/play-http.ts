@@ -10,6 +10,7 @@ import type { Store } from '../../../../src/store/store.ts';
 import { Lines, openShop, type Shop, widgetKind } from '../../../apiserver/shop/widgets.ts';
 import { Chance } from '../../play/random.ts';
 import { longWord, storedText, vastWord } from '../play/long-values.ts';
+import { type Verdict, verdictOf } from '../play/patience.ts';
 import { type Plant, planted } from '../subjects/planted.ts';
 import type { HttpHistory, Line, Selection, WatchSeen, Written } from './judge-http.ts';
 import { collectionOf, type Item, pageOf, pathOf, queryOf, thingOf } from './widget-paths.ts';
@@ -26,8 +27,8 @@ const selections: readonly Selection[] = [
 ];
 /** Short, so that most watches are told how far they are between two changes. */
 const bookmarkIntervalMs = 3;
-/** A watch that is so long behind is not late but dead. */
-const restMs = 20_000;
+/** None ends by its age while it is waited for. */
+const maxWatchMs = 300_000;
 const mostWatches = 40;
 /** On a busy machine a history may take longer than the past is kept, and nobody has asked for that to be forgotten. */
 const history = { maxAgeMs: 24 * 3_600_000 };
@@ -70,7 +71,7 @@ async function serving(
   const told = player.writingDown(store);
   const shop = await openShop({
     store: plant === undefined ? told : planted(told, plant),
-    watch: { bookmarkIntervalMs, maxWatchMs: 10 * restMs },
+    watch: { bookmarkIntervalMs, maxWatchMs },
   });
   try {
     await work(shop);
@@ -81,7 +82,7 @@ async function serving(
 }
 
 class Player {
-  readonly history: HttpHistory = { changes: [], writes: [], lists: [], watches: [], compactions: [] };
+  readonly history: HttpHistory = { changes: [], writes: [], lists: [], watches: [], compactions: [], unjudged: [] };
   #compact: (upTo: number) => Promise<void> = async () => {};
   #moment = 0;
   #latest = 0;
@@ -126,22 +127,31 @@ class Player {
     for (let count = chance.between(10, 30); count > 0; count--) await this.#step(shop, chance);
   }
 
-  /** Every open watch comes as far as the last write, or time runs out and it owes the rest. */
+  /** Every open watch comes as far as the last write, or is dead and owes the rest. */
   async rest(shop: Shop): Promise<void> {
     for (const key of ['a/1', 'b/1']) await this.#write(shop, { verb: 'update', key, expect: undefined, side: 'left' });
     for (const key of ['a/1', 'b/1']) await this.#write(shop, { verb: 'create', key, expect: undefined, side: 'left' });
     this.#isOver = true;
-    const deadline = AbortSignal.timeout(restMs);
+    const over = new AbortController();
+    const asks = async () => (await shop.call('GET', `${collectionOf('a')}/1`)).status === 200;
+    let verdict: Verdict | undefined;
+    const late = verdictOf({ asks, isOver: over.signal }).then((found) => {
+      verdict = found;
+    });
     for (const [seen, following] of this.#following) {
       seen.owes = this.#latest;
       // A bookmark tells that nothing more comes.
-      while (following.last < this.#latest && !deadline.aborted && this.#following.has(seen))
-        await new Promise<void>((resolve) => {
-          following.moved = resolve;
-          deadline.addEventListener('abort', () => resolve(), { once: true });
-        });
+      while (following.last < this.#latest && verdict === undefined && this.#following.has(seen))
+        await Promise.race([late, new Promise<void>((resolve) => (following.moved = resolve))]);
+      if (following.last < this.#latest && verdict === 'starved' && this.#following.has(seen)) {
+        seen.owes = undefined;
+        this.history.unjudged.push(
+          `a watch after ${seen.after} stopped at ${following.last} instead of ${this.#latest}`,
+        );
+      }
       following.cut();
     }
+    over.abort();
     await Promise.all([...this.#following.values()].map(({ ended }) => ended));
   }
 

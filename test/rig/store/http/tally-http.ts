@@ -25,12 +25,14 @@ export class HttpTally {
   readonly store = 'http';
   readonly seen = Object.fromEntries(Object.keys(sights).map((sight) => [sight, 0])) as Record<Sight, number>;
   readonly violations: (Violation & { seed: number })[] = [];
+  readonly unjudged: { seed: number; what: string }[] = [];
   histories = 0;
   operations = 0;
 
   add(seed: number, history: HttpHistory, faults: readonly string[]): void {
     this.histories++;
     this.operations += history.writes.length + history.lists.length + history.watches.length;
+    for (const what of history.unjudged) this.unjudged.push({ seed, what });
     for (const what of faults) this.violations.push({ judge: 'http', what, seed });
     for (const sight of sightsOf(history)) this.seen[sight]++;
   }

@@ -2,7 +2,8 @@
 // end it goes on from the last revision that it saw, and where that is too old it lists again.
 import type { Answered, Asked, Watched } from '../history.ts';
 import type { OpenWatch, Reach } from '../subjects/subject.ts';
-import { longWord, withLongValues } from './long-values.ts';
+import { longWord, vastWord, withLongValues } from './long-values.ts';
+import type { Verdict } from './patience.ts';
 import { keys, type Plan, type Step } from './plan.ts';
 import type { Recorder } from './recorder.ts';
 
@@ -19,6 +20,10 @@ interface Following {
 const mostResumptions = 20;
 /** A store has a few keys. */
 const mostPages = 20;
+/** Of vast values. */
+const manyWrites = 12;
+/** States of the past that the last client reads. */
+const mostPast = 8;
 /** How far behind the past is that clients ask for, and how far ahead the future. */
 const oldest = 30;
 const ahead = 5;
@@ -108,7 +113,7 @@ export class Client {
   }
 
   /** The watches of a client that are open have delivered everything up to the revision, or it is `late`. */
-  async rest(markers: ReadonlyMap<string, number>, late: Promise<unknown>): Promise<void> {
+  async rest(markers: ReadonlyMap<string, number>, late: Promise<Verdict>): Promise<void> {
     const rested = new Set<Following>();
     for (;;) {
       await Promise.all(this.#resuming);
@@ -124,7 +129,7 @@ export class Client {
 
   async #comeToRest(
     following: Following,
-    { markers, late }: { markers: ReadonlyMap<string, number>; late: Promise<unknown> },
+    { markers, late }: { markers: ReadonlyMap<string, number>; late: Promise<Verdict> },
   ): Promise<void> {
     const { prefix, afterRevision } = following.watched;
     const due = [...markers].filter(([key]) => key.startsWith(prefix)).map(([, revision]) => revision);
@@ -134,18 +139,39 @@ export class Client {
     const arrived = new Promise<void>((resolve) => {
       following.reached = { revision: wanted, resolve };
     });
-    const inTime = await Promise.race([arrived.then(() => true), late.then(() => false)]);
-    if (inTime) return;
-    const { last } = following;
-    this.#recorder.history.troubles.push(
-      `client ${this.#id}: the watch of ${prefix} after ${afterRevision} stopped at ${last} instead of ${wanted}`,
-    );
+    const verdict = await Promise.race([arrived, late]);
+    if (verdict === undefined) return;
+    const { troubles, unjudged } = this.#recorder.history;
+    const what = `client ${this.#id}: the watch of ${prefix} after ${afterRevision} stopped at ${following.last} instead of ${wanted}`;
+    if (verdict === 'dead') troubles.push(what);
+    else unjudged.push(what);
+    if (verdict === 'starved') delete following.watched.owes;
   }
 
-  /** Reads everything once more, and the whole history as far as there is one. */
+  async writeMuch(): Promise<void> {
+    for (let nth = 0; nth < manyWrites; nth++) {
+      const value = vastWord(`${this.#id}-${this.#written++}`);
+      await this.#ask({ verb: 'write', key: keys[nth % keys.length] as string, expect: undefined, value });
+    }
+  }
+
+  /** The newest change is a delete. */
+  async forgetAll(): Promise<void> {
+    for (const isDelete of [false, true]) await this.write(keys[0], undefined, isDelete);
+    await this.#ask({ verb: 'compact', upTo: this.#latest });
+  }
+
+  /** Reads everything once more, and the whole history as far as there is one: its oldest state, those since, and every change. */
   async witness(): Promise<void> {
     await this.#ask({ verb: 'list', prefix: '/' });
-    await this.#follow('/', 0, false);
+    const first = await this.#ask({ verb: 'list', prefix: '/', atRevision: 0 });
+    const oldestReadable = first.kind === 'compacted' ? first.compactedRevision : 0;
+    const step = Math.max(1, Math.ceil((this.#latest - oldestReadable) / mostPast));
+    for (let at = oldestReadable; at <= this.#latest; at += step) {
+      await this.#ask({ verb: 'list', prefix: '/', atRevision: at });
+      await this.#ask({ verb: 'read', keys: [...keys], atRevision: at });
+    }
+    await this.#follow('/', oldestReadable, false);
   }
 
   async #list({ prefix, at }: Extract<Step, { do: 'list' }>): Promise<void> {

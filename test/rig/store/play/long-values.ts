@@ -4,7 +4,7 @@ import type { Answered, Asked, Delivery } from '../history.ts';
 import type { Reach } from '../subjects/subject.ts';
 
 /** Two long ones are more than a watch or a page hands out at a time; a dozen vast ones are more than a store keeps at hand for its watches. */
-const lengths: Readonly<Record<string, number>> = { '+long': 40_000, '+vast': 150_000 };
+const lengths: Readonly<Record<string, number>> = { '+long': 60_000, '+vast': 150_000 };
 
 export function longWord(word: string): string {
   return `${word}+long`;

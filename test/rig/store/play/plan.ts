@@ -34,6 +34,11 @@ export interface Plan {
   longEvery?: number;
   clients: Step[][];
   blows: Blow[];
+  /**
+   * What comes last, before everything is read once more. `burst`: more than a store keeps at hand for its watches. `forgotten`: the newest change is a
+   * delete, nothing before it can be read, and a store that can be killed is.
+   */
+  end?: 'burst' | 'forgotten';
 }
 
 /** One is the beginning of another, so that a prefix which is a whole key covers more than that key. */
@@ -44,6 +49,7 @@ const shareCut = 0.5;
 const shareKilled = 0.3;
 const shareFull = 0.2;
 const shareChased = 0.2;
+const shareEnded = 0.4;
 
 export function planOf(seed: number, promises: Promises): Plan {
   const chance = new Chance(seed, 'store');
@@ -71,7 +77,12 @@ export function planOf(seed: number, promises: Promises): Plan {
   const length = new Chance(seed, 'store length');
   if (promises.canBeCut && new Chance(seed, 'store cut').isHit(shareCut))
     blows.push(blow('cut', nth()), blow('cut', nth()));
-  return { seed, clients, blows, ...(length.isHit(shareLong) && { longEvery: length.between(1, 3) }) };
+  const last = new Chance(seed, 'store end');
+  return {
+    ...{ seed, clients, blows },
+    ...(length.isHit(shareLong) && { longEvery: length.between(1, 3) }),
+    ...(last.isHit(shareEnded) && { end: last.pick(['burst', 'forgotten'] as const) }),
+  };
 }
 
 function withChases(clients: Step[][], chance: Chance): Step[][] {

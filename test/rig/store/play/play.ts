@@ -2,11 +2,10 @@
 import type { History } from '../history.ts';
 import type { Stage, Subject } from '../subjects/subject.ts';
 import { Client } from './client.ts';
+import { verdictOf } from './patience.ts';
 import { type Blow, type Plan, planOf } from './plan.ts';
 import { Recorder } from './recorder.ts';
 
-/** A watch that is so long behind is not late but dead. */
-const restMs = 10_000;
 /** Under every prefix that is watched is one of them. */
 const markerKeys = ['/a/10', '/b/1'] as const;
 
@@ -23,6 +22,7 @@ export async function play(subject: Subject, seed: number): Promise<{ plan: Plan
     cuts: 0,
     base: 0,
     troubles: [],
+    unjudged: [],
   };
   try {
     await perform({ stage, plan, history });
@@ -57,6 +57,12 @@ async function perform({ stage, plan, history }: { stage: Stage; plan: Plan; his
   await blows;
   await stage.fill?.(false);
   const last = new Client(clients.length, stage.reach(0), recorder);
+  if (plan.end === 'burst') await last.writeMuch();
+  if (plan.end === 'forgotten') {
+    await last.forgetAll();
+    if (stage.kill !== undefined) history.kills++;
+    await stage.kill?.();
+  }
   const markers = new Map<string, number>();
   for (const key of markerKeys) {
     const answered = await last.write(key, undefined, false);
@@ -64,10 +70,14 @@ async function perform({ stage, plan, history }: { stage: Stage; plan: Plan; his
     else history.troubles.push(`the last write of ${key} was answered ${JSON.stringify(answered)}`);
   }
   await last.witness();
-  // A timer that keeps the process: a watch in memory that waits in vain does not.
-  const late = Promise.withResolvers<void>();
-  const timer = setTimeout(late.resolve, restMs);
-  for (const client of [...clients, last]) await client.rest(markers, late.promise);
-  clearTimeout(timer);
+  const over = new AbortController();
+  const asks = async () => {
+    // Clients are shared out among the replicas by their numbers.
+    const answers = await Promise.all([0, 1].map((id) => stage.reach(id).ask({ verb: 'revision' })));
+    return answers.every(({ kind }) => kind === 'revision');
+  };
+  const late = verdictOf({ asks, isOver: over.signal });
+  for (const client of [...clients, last]) await client.rest(markers, late);
+  over.abort();
   await stage.close();
 }

@@ -1,0 +1,42 @@
+// When a watch that has not delivered is dead. Not after some seconds of the clock, in which a starved machine may have given neither the store nor its
+// reader a turn, but when the store has answered others so often, and each soon.
+
+export type Verdict =
+  | 'dead'
+  /** The store or whoever waits for it got too little of the machine: nobody can say what it would have delivered. */
+  | 'starved';
+
+const pauseMs = 100;
+/** Together ten seconds in which everything ran. */
+const soonAnswers = 100;
+/** Less than a watch over HTTP lives. */
+const mostMs = 180_000;
+
+export interface Patience {
+  /** Whether the store has answered. */
+  asks(): Promise<boolean>;
+  isOver: AbortSignal;
+  pauseMs?: number;
+  mostMs?: number;
+}
+
+/** Asks nothing of a store that delivers at once. When it is over without a verdict, the promise stays open. */
+export async function verdictOf({ asks, isOver, ...given }: Patience): Promise<Verdict> {
+  const between = given.pauseMs ?? pauseMs;
+  const never = Promise.withResolvers<Verdict>().promise;
+  // A store may never answer, and a timer keeps the process: a watch in memory that waits in vain does not.
+  let starved: NodeJS.Timeout | undefined;
+  const tooLong = new Promise<Verdict>((resolve) => {
+    starved = setTimeout(() => resolve('starved'), given.mostMs ?? mostMs);
+  });
+  const served = async (): Promise<Verdict> => {
+    for (let soon = 0; soon < soonAnswers && !isOver.aborted; ) {
+      const askedMs = performance.now();
+      await new Promise((resolve) => setTimeout(resolve, between));
+      if (!isOver.aborted && (await asks()) && performance.now() - askedMs < 2 * between) soon++;
+    }
+    return isOver.aborted ? never : 'dead';
+  };
+  isOver.addEventListener('abort', () => clearTimeout(starved), { once: true });
+  return Promise.race([served(), tooLong]).finally(() => clearTimeout(starved));
+}
