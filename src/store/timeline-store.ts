@@ -61,9 +61,10 @@ export abstract class TimelineStore extends WatchedStore implements Store {
   }
 
   /** For a store over an external log that missed changes: replaces all data, ends all watches, forgets older revisions. */
-  protected restart(world: { versions: Iterable<Version>; revision: number }): void {
+  protected restart(world: { found: readonly Omit<Version, 'before' | 'atMs'>[]; revision: number }): void {
+    const versions = world.found.map((one): Version => ({ ...one, before: undefined, atMs: this.clock.now() }));
     this.timeline = new Timeline();
-    this.timeline.restore({ versions: world.versions, compactedRevision: world.revision });
+    this.timeline.restore({ versions, compactedRevision: world.revision });
     this.hub.loseAll();
   }
 }

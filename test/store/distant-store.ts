@@ -100,16 +100,8 @@ export class DistantStore extends TimelineStore {
   /** Another client writes while the log is unreachable, and the missed changes cannot be read any more. */
   async miss(key: string, value: string): Promise<void> {
     this.log.append(key, { expect: undefined, value });
-    const versions = this.log.records.map(
-      (record): Version => ({
-        key: record.key,
-        revision: record.revision,
-        record,
-        before: undefined,
-        atMs: this.clock.now(),
-      }),
-    );
-    this.restart({ versions, revision: this.log.revision });
+    const found = this.log.records.map((record) => ({ key: record.key, revision: record.revision, record }));
+    this.restart({ found, revision: this.log.revision });
   }
 
   protected trim(): void {

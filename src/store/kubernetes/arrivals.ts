@@ -18,7 +18,7 @@ export class Arrivals {
     this.#clock = clock;
   }
 
-  wait(isMet: () => boolean): Promise<void> {
+  wait(isMet: () => boolean, ms = longestWaitMs): Promise<void> {
     if (isMet()) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const waiter: Waiter = {
@@ -30,7 +30,7 @@ export class Arrivals {
           else reject(fault);
         },
       };
-      const timer = this.#clock.after(longestWaitMs, () => waiter.settle(unconfirmed()));
+      const timer = this.#clock.after(ms, () => waiter.settle(unconfirmed()));
       this.#waiters.add(waiter);
     });
   }
@@ -38,7 +38,8 @@ export class Arrivals {
   /** False = not within this time. */
   async within(ms: number, isMet: () => boolean): Promise<boolean> {
     const givenUpMs = this.#clock.now() + ms;
-    while (!isMet() && this.#clock.now() < givenUpMs) await this.wait(isMet).catch(() => undefined);
+    for (let left = ms; left > 0 && !isMet(); left = givenUpMs - this.#clock.now())
+      await this.wait(isMet, left).catch(() => undefined);
     return isMet();
   }
 

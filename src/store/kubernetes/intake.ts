@@ -19,12 +19,15 @@ export interface StoreSize {
   bytes: number;
 }
 
-/** As the options of the store have it. */
-export interface AtStart {
-  epoch: string;
+/** What is known before the first list. */
+export interface BeforeStart {
+  /** Names this process among those that share the store, also after a restart. */
   replica: string;
+  /** The store that this replica has used; absent = none. */
   known?: KnownStore | undefined;
+  /** Believes every sealed record that is there at the start, as commands do that bring records back. */
   trusts?: boolean;
+  /** What this replica itself knows of a record that was written after the last heartbeats; default: nothing. */
   isRevoked?: IsRevoked;
 }
 
@@ -87,7 +90,7 @@ export class Intake {
   /** Of the first list: nothing is known but what the replicas have said. `doubt`: why nobody can judge. */
   judgeAtStart(
     records: readonly HostRecord[],
-    { epoch, replica, known, trusts = false, isRevoked = () => false }: AtStart,
+    { epoch, replica, known, trusts = false, isRevoked = () => false }: BeforeStart & { epoch: string },
   ): { judge: Judge; doubt: string | undefined } {
     if (trusts) return { judge: () => undefined, doubt: undefined };
     this.#isRevoked = isRevoked;
@@ -149,6 +152,18 @@ export class Intake {
       return this.take({ name, version: at, data: {} }, old, { offset, timeline });
     }
     return undefined;
+  }
+
+  /** Gives up all of them at once, of which no watch hears: for a store that nobody reads yet. What is left. */
+  giveUpAll(at: number, { offset, timeline }: { offset: number; timeline: Timeline }): Taken[] {
+    const keys = new Set<string>();
+    while (this.hasDisowned) {
+      const given = this.#giveUp(at, { offset, timeline });
+      if (given !== undefined) keys.add(given.key);
+    }
+    const list = timeline.list('', {});
+    const left = list.kind === 'page' ? list.records.filter(({ key }) => !keys.has(key)) : [];
+    return left.map((record) => ({ key: record.key, revision: record.revision, record }));
   }
 
   get hasDisowned(): boolean {

@@ -12,10 +12,10 @@ import { TimelineStore, type TimelineStoreOptions } from '../timeline-store.ts';
 import { Arrivals } from './arrivals.ts';
 import { Emptying } from './emptying.ts';
 import type { HostRecord, HostRecords } from './host-records.ts';
-import { Intake, type StoreSize } from './intake.ts';
-import { type IsRevoked, seenSetBack } from './last-seen.ts';
+import { type BeforeStart, Intake, type StoreSize } from './intake.ts';
+import { seenSetBack } from './last-seen.ts';
 import type { LiveReplicas } from './live-replicas.ts';
-import { type KnownStore, MetaRecord } from './meta-record.ts';
+import { MetaRecord } from './meta-record.ts';
 import { OwnRecord, sealRecordOf } from './own-record.ts';
 import { Pulse } from './pulse.ts';
 import { metaName, type ReadRecord } from './record-format.ts';
@@ -24,14 +24,10 @@ import { mostAttempts, RecordWriter, Room, type RoomOptions } from './record-wri
 import { Seals } from './seals.ts';
 import { firstOlderThanSeen } from './succession.ts';
 
-export interface KubernetesStoreOptions extends TimelineStoreOptions, RecordReaderOptions {
+export interface KubernetesStoreOptions extends TimelineStoreOptions, RecordReaderOptions, BeforeStart {
   host: HostRecords;
-  /** Names this process among those that share the store, also after a restart. */
-  replica: string;
   /** A new epoch, for an empty store. */
   newEpoch: () => string;
-  /** The store that this replica has used; absent = none. */
-  known?: KnownStore | undefined;
   /** Measures silence and waits; default `clock`. */
   hostClock?: Clock;
   /** Two replicas may each add what is under way at the other. */
@@ -44,10 +40,6 @@ export interface KubernetesStoreOptions extends TimelineStoreOptions, RecordRead
   seals?: () => Promise<Seals>;
   /** Opens it also when some records are sealed and the store is not. */
   mends?: boolean;
-  /** Believes every sealed record that is there at the start, as commands do that bring records back. */
-  trusts?: boolean;
-  /** What this replica itself knows of a record that was written after the last heartbeats; default: nothing. */
-  isRevoked?: IsRevoked;
   /** Opens it also when it was set back. */
   recovers?: boolean;
   /** Whether this replica has seen a later state than the one that it finds; default: no. */
@@ -56,6 +48,8 @@ export interface KubernetesStoreOptions extends TimelineStoreOptions, RecordRead
 
 /** A host that shows no list for so long is named as the reason why the start failed. */
 const firstListMs = 15_000;
+/** A replica that lives answers the first beat of another one at once; one that has ended never does. */
+const othersAnswerMs = 1_000;
 /** One that began just after its host was set back hears of it by then; later it would see it by its own record. */
 const youngBeats = 60;
 
@@ -143,7 +137,9 @@ export class KubernetesStore extends TimelineStore {
     // Before the first beat: the heartbeats that are there say when the store was copied.
     if (await hasSeenLater?.({ epoch: this.epoch, list: async (prefix) => this.timeline.list(prefix, {}) }))
       throw this.#meta.notKnown('the cluster was set back');
+    const listed = this.#reached;
     await this.#pulse.beat();
+    await this.#hearOthers(listed);
     this.open();
     this.#pulse.start();
   }
@@ -334,6 +330,14 @@ export class KubernetesStore extends TimelineStore {
     throw new StoreFault('STORE_OPEN_FAILED', `Cannot open the store in ${this.#host.place}: ${why}`);
   }
 
+  /** What was deleted or put back since their last beats is in their next ones, and is not served here until then. */
+  async #hearOthers(listed: number): Promise<void> {
+    await this.#arrivals.within(othersAnswerMs, () => this.replicas.haveRead(listed));
+    if (!this.#intake.hasDisowned) return;
+    const [{ offset }, at] = [this.#meta.now, this.#reached];
+    this.restart({ found: this.#intake.giveUpAll(at, { offset, timeline: this.timeline }), revision: offset + at });
+  }
+
   /** Changes that were missed cannot be delivered in order, so all watches end and their readers list again. */
   #listed(records: readonly HostRecord[], version: number): void {
     const meta = records.find(({ name }) => name === metaName);
@@ -345,11 +349,10 @@ export class KubernetesStore extends TimelineStore {
     if (meta !== undefined) this.#meta.take(this.#intake.read(meta, 0));
     const { judge, doubt } = afterLoss ?? this.#intake.judgeAtStart(records, { ...this.#options, epoch: this.epoch });
     const { offset } = this.#meta.now;
-    const taken = this.#intake.takeAll(records, { offset, before: this.timeline, judge });
+    const found = this.#intake.takeAll(records, { offset, before: this.timeline, judge });
     if (!this.#hasListed) this.#doubt = doubt ?? this.#intake.doubt;
     this.#hasStraySeals = !this.#meta.seals.isSealed && records.some(({ data }) => data['seal'] !== undefined);
-    const versions = taken.map((one): Version => ({ ...one, before: undefined, atMs: this.clock.now() }));
-    this.restart({ versions, revision: offset + version });
+    this.restart({ found, revision: offset + version });
     this.#reached = version;
     this.#hasListed = true;
     this.#emptying.settled();

@@ -14,6 +14,8 @@ interface Heard {
   beat: number;
   /** Undefined of a version that did not tell it. */
   epoch: string | undefined;
+  /** How far it had read; undefined as above. */
+  reached: number | undefined;
   atMs: number;
   isBeating: boolean;
 }
@@ -34,7 +36,8 @@ export class LiveReplicas {
     { replica, about, beat, sight }: { replica: string; about: string; beat: number; sight?: Sight | undefined },
     { isBeating = false }: { isBeating?: boolean } = {},
   ): void {
-    this.#heard.set(replica, { about, beat, epoch: sight?.epoch, atMs: this.#clock.now(), isBeating });
+    const { epoch, reached } = sight ?? {};
+    this.#heard.set(replica, { about, beat, epoch, reached, atMs: this.#clock.now(), isBeating });
   }
 
   /** The last words of those that have written since the last whole list. */
@@ -42,6 +45,11 @@ export class LiveReplicas {
     return new Map(
       [...this.#heard].flatMap(([replica, { about, isBeating }]) => (isBeating ? [[replica, about]] : [])),
     );
+  }
+
+  /** True if each that says how far it has read had read up to this version. */
+  haveRead(version: number): boolean {
+    return [...this.#heard.values()].every(({ reached = version }) => reached >= version);
   }
 
   has(replica: string): boolean {

@@ -7,6 +7,7 @@ import type { KubernetesStoreOptions } from '../../../src/store/kubernetes/kuber
 import { nameOf } from '../../../src/store/kubernetes/record-format.ts';
 import { type NumberedStore, newNamespace } from '../../contract/store/on-host.ts';
 import { openedOn } from '../../contract/store/opened-on-host.ts';
+import { VirtualClock } from '../../virtual-clock.ts';
 
 let host: Devcluster;
 beforeAll(async () => {
@@ -139,10 +140,37 @@ describe('a replica that has started since a deletion', () => {
     await putBack(records, copies);
     // As one that starts within two seconds after that: what the heartbeats say is older.
     const two = await started(namespace, 'two');
-    await expectNobody([one]);
-    await beat(one);
-    await expect.poll(() => two.unusable.size, { timeout: 5_000 }).toBe(kinds.length);
+    for (const key of kinds) expect([key, (await two.get(key)).record]).toEqual([key, undefined]);
+    expect(two.unusable.size).toBe(kinds.length);
     await expectNobody([one, two]);
+  });
+
+  it('does not open before it knows what was deleted since the last heartbeats', async () => {
+    const namespace = await newNamespace(host);
+    const [one, records] = [await started(namespace, 'one'), byHand(namespace)];
+    await beat(one);
+    const copies = await madeAndGone(one, records);
+    const two = await started(namespace, 'two');
+    await putBack(records, copies);
+    await expectNobody([two]);
+  });
+
+  it('opens with all records given up that others know to be put back, also with many of them', async () => {
+    const namespace = await newNamespace(host);
+    // It beats only when it is asked, so that no heartbeat of its own says in time what was put back.
+    const one = await started(namespace, 'one', { hostClock: new VirtualClock() });
+    const records = byHand(namespace);
+    const keys = Array.from({ length: 60 }, (_, n) => `/keys/${n}`);
+    for (const key of ['/kept', ...keys]) await one.write(key, { expect: 0, value: '"value"' });
+    const copies = await Promise.all(keys.map((key) => dataOf(records, key)));
+    for (const key of keys) await one.write(key, { expect: undefined, value: undefined });
+    for (const [n, key] of keys.entries()) await records.create(nameOf(key), copies[n] ?? {});
+    const two = await started(namespace, 'two');
+    const list = await two.list('/', {});
+    expect(list.kind === 'page' && list.records.map(({ key }) => key)).toEqual(['/kept']);
+    expect(two.unusable.size).toBe(keys.length);
+    expect((await two.write('/new', { expect: 0, value: '"new"' })).ok).toBe(true);
+    expect(await valueIn(one, '/new')).toBe('"new"');
   });
 
   it('knows after a break in the stream what was deleted before', async () => {
