@@ -9,6 +9,8 @@ import type { ClusterAccess, Credentials } from './access.ts';
 const rereadFilesMs = 60_000;
 /** A faulty server may answer every request with 401; without this pause each request would start the plugin. */
 const renewFloorMs = 5_000;
+/** However many requests fail, files are read again this often. */
+const lookFloorMs = 2_000;
 /** A plugin's credential is renewed this long before it expires; a short-lived one in the last fifth of its life. */
 const renewAheadMs = 60_000;
 
@@ -30,6 +32,7 @@ export class AccessCache {
   #access: ClusterAccess | undefined;
   #readAtMs = 0;
   #rereadAtMs = 0;
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
   #reading: Promise<ClusterAccess> | undefined;
 
   constructor(credentials: Credentials, clock: Clock, log: Log, watch?: AccessWatch) {
@@ -50,9 +53,20 @@ export class AccessCache {
     return this.#access;
   }
 
+  isCurrent(access: ClusterAccess): boolean {
+    return this.#access === access;
+  }
+
   /** Reads again, whatever is known; resolves when what was read is in use or refused. */
   async reread(): Promise<void> {
     await this.#read().catch(() => undefined);
+  }
+
+  /** After a request without an answer of a living server: files may name another one. A plugin has to wait. */
+  look(used: ClusterAccess): void {
+    if (used !== this.#access || used.from === 'plugin' || this.#clock.now() - this.#lookedAtMs < lookFloorMs) return;
+    this.#lookedAtMs = this.#clock.now();
+    void this.reread();
   }
 
   /** After a 401, a refused connection or a certificate error with `used`: the newer credentials, or undefined when there are no newer ones. */

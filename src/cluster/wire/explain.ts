@@ -1,8 +1,10 @@
 // Explains a network error to the person who has to fix it: refused, no such name, wrong CA, expired certificate, silence.
-// The codes come from Node's sockets, TLS and undici.
+// The codes come from Node's sockets, TLS and undici. It also reads from the end of a request whether an API server is there.
 import { urlWithoutUser } from '../../object/text/url-user.ts';
 import type { Answer } from '../answer.ts';
-import { messageOf } from '../errors.ts';
+import { CredentialsError, messageOf } from '../errors.ts';
+import type { Exchanged } from './exchange.ts';
+import type { Streamed } from './streaming.ts';
 
 export interface Explained {
   message: string;
@@ -179,6 +181,32 @@ function codeOf(error: unknown): string {
   return '';
 }
 
+/** With an answer, without a connection, or without an answer that a living API server gives. */
+export type Sign = 'answered' | 'unopened' | 'unheard';
+
+/** What a proxy or a load balancer says of a server that is gone. An API server that says it only has its files read once more. */
+export const gatewayStatuses: ReadonlySet<number> = new Set([502, 503, 504]);
+
+export function signOf(result: Exchanged | Streamed, server: string, source: string): Sign | undefined {
+  switch (result.kind) {
+    case 'response':
+      return gatewayStatuses.has(result.status) ? 'unheard' : 'answered';
+    case 'ended':
+    case 'tooLong':
+      return 'answered';
+    case 'error':
+      if (explain(result.error, server, source).isUnopened) return 'unopened';
+      return 'wasOpen' in result && result.wasOpen ? 'answered' : 'unheard';
+    case 'silent':
+      return 'unheard';
+    case 'aborted':
+    case 'notPermitted':
+      return undefined;
+    default:
+      return result satisfies never;
+  }
+}
+
 /** The answer to a request that no server has answered. */
 export function unreached(
   { method, path }: { method: string; path: string },
@@ -191,6 +219,12 @@ export function unreached(
   const full = `${method} ${pathOnly(path)}${by}: ${message}`;
   const mend = proxy === undefined ? fix : `${fix}; look at the proxy too`;
   return { kind: 'failed', status: undefined, retryAfterMs: undefined, message: full, fix: mend, mayPass };
+}
+
+/** The answer to a request whose credentials cannot be read. */
+export function credentialsFailed(error: unknown): Extract<Answer, { kind: 'failed' }> {
+  const fix = error instanceof CredentialsError ? (error.faults[0]?.fix ?? '') : '';
+  return { kind: 'failed', status: undefined, retryAfterMs: undefined, message: messageOf(error), fix };
 }
 
 /** Selectors and continue tokens are long and do not help in a message. */

@@ -10,7 +10,7 @@ import type { Log } from '../../log.ts';
 import type { ClusterAccess, Credentials } from '../credentials/access.ts';
 import { AccessCache, sameTarget, sameTls } from '../credentials/access-cache.ts';
 import { CredentialsError, messageOf } from '../errors.ts';
-import { explain } from './explain.ts';
+import { explain, gatewayStatuses } from './explain.ts';
 import { PacedAgent } from './paced-agent.ts';
 import { RawAttempt, type RawRequest, type Tried } from './raw-attempt.ts';
 
@@ -111,7 +111,10 @@ export class RawConnection {
       const isUnopened = tried.kind === 'error' && explain(tried.error, access.server, 'its kubeconfig').isUnopened;
       // A caller proved who he is to us: a 401 is about our own credentials.
       const isRefused = tried.kind === 'response' && tried.response.statusCode === 401;
-      if (!isRefused && !isUnopened) return this.#read(tried);
+      if (!isRefused && !isUnopened) {
+        if (isUnheard(tried)) this.#access.look(access);
+        return this.#read(tried);
+      }
       if (isRefused) tried.response.destroy();
       const newer = isRenewed ? undefined : await this.#access.renew(access);
       if (newer === undefined) return isRefused ? this.#refused() : this.#read(tried);
@@ -207,6 +210,12 @@ export class RawConnection {
       return undefined;
     }
   }
+}
+
+/** A request that has begun is not sent again, but the next one may find another server in the files. */
+function isUnheard(tried: Tried): boolean {
+  if (tried.kind === 'response') return gatewayStatuses.has(tried.response.statusCode ?? 0);
+  return tried.kind === 'error' || tried.kind === 'silent';
 }
 
 function tlsOf({ tls: { ca, cert, key, servername, rejectUnauthorized } }: ClusterAccess) {

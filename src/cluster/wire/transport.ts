@@ -4,7 +4,7 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Answer } from '../answer.ts';
 import type { ClusterAccess, Credentials } from '../credentials/access.ts';
-import { CredentialsError, excerpt, messageOf } from '../errors.ts';
+import { excerpt } from '../errors.ts';
 import {
   type ApiRequest,
   answerTooLong,
@@ -15,7 +15,7 @@ import {
   type WatchStreamEnd,
 } from './connection.ts';
 import { Exchange, type Exchanged } from './exchange.ts';
-import { explain, pathOnly, unreached } from './explain.ts';
+import { credentialsFailed, pathOnly, signOf, unreached } from './explain.ts';
 import { FollowedAccess } from './followed-access.ts';
 import { Pools, type SocketOpener, type Wires } from './pools.ts';
 import type { AddressState, ClusterIdentity } from './same-cluster.ts';
@@ -67,7 +67,11 @@ class Transport implements ClusterConnection {
     this.#clock = options.clock;
     this.#log = options.log;
     this.#pools = new Pools(options);
-    this.#access = new FollowedAccess({ ...options, ask: (access, path) => this.#ask(access, path) });
+    this.#access = new FollowedAccess({
+      ...options,
+      ask: (access, path) => this.#ask(access, path),
+      giveUp: () => void this.#pools.close(),
+    });
     this.#seenWarnings = options.seenWarnings ?? new Set();
   }
 
@@ -77,9 +81,11 @@ class Transport implements ClusterConnection {
       const current = this.#access.current();
       access = current instanceof Promise ? await current : current;
     } catch (error) {
-      return this.#credentialsFailed(error);
+      return credentialsFailed(error);
     }
+    const answered = this.#access.expectAnswer(access);
     const result = await this.#exchange(request, access);
+    answered();
     const answer = this.#read(request, result);
     const isUnopened = this.#note(result, access);
     if (answer.kind !== 'unauthorized' && !isUnopened) return answer;
@@ -95,19 +101,22 @@ class Transport implements ClusterConnection {
       try {
         access = await this.#access.current();
       } catch (error) {
-        return { kind: 'broken', message: this.#credentialsFailed(error).message };
+        return { kind: 'broken', message: credentialsFailed(error).message };
       }
       for (let attempt = 0; ; attempt++) {
         if (isAborted || access === undefined) return { kind: 'aborted' };
         const used: ClusterAccess = access;
+        const answered = this.#access.expectAnswer(used);
         const result = await new Promise<Streamed>((settle) => {
-          live = new Streaming(this.#clock, request, sink, settle);
+          const heard = { data: (chunk: Buffer) => sink.data(chunk), opened: () => [answered(), sink.opened()] };
+          live = new Streaming(this.#clock, request, heard, settle);
           this.#dispatch(
             { lane: 'streams', access: used, pools: this.#pools },
             { method: 'GET', path: request.path, accept: request.accept },
             live,
           );
         });
+        answered();
         const end = this.#readStream(request, result);
         const isUnopened = this.#note(result, used);
         const isRefused = end.kind === 'answered' && end.answer.kind === 'unauthorized';
@@ -147,13 +156,8 @@ class Transport implements ClusterConnection {
     return this.#access.subscribe(listener);
   }
 
-  /** True when the connection could not be opened: the address or a certificate may have changed. */
   #note(result: Exchanged | Streamed, access: ClusterAccess): boolean {
-    if (result.kind === 'response' || result.kind === 'ended') this.#access.noteAnswered();
-    if (result.kind !== 'error') return false;
-    const { isUnopened } = explain(result.error, access.server, this.#options.credentials.source);
-    if (isUnopened) this.#access.noteUnopened(access);
-    return isUnopened;
+    return this.#access.note(signOf(result, access.server, this.#options.credentials.source), access);
   }
 
   /** One request to a server that is not in use yet. */
@@ -281,11 +285,6 @@ class Transport implements ClusterConnection {
 
   #unreached(request: Pick<ApiRequest, 'method' | 'path'>, error: unknown, server = this.#way.server) {
     return unreached(request, error, { server, proxy: this.#way.proxy?.url, source: this.#options.credentials.source });
-  }
-
-  #credentialsFailed(error: unknown): Extract<Answer, { kind: 'failed' }> {
-    const fix = error instanceof CredentialsError ? (error.faults[0]?.fix ?? '') : '';
-    return { kind: 'failed', status: undefined, retryAfterMs: undefined, message: messageOf(error), fix };
   }
 
   #warn(header: string | string[]): void {

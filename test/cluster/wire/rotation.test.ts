@@ -1,166 +1,72 @@
 // Credentials that name another CA, server or proxy while a connection is in use.
-import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
-import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { ClusterAccess } from '../../../src/cluster/credentials/access.ts';
-import type { ClusterConnection } from '../../../src/cluster/wire/connection.ts';
+import { describe, expect, test } from 'vitest';
 import { RawConnection } from '../../../src/cluster/wire/raw-connection.ts';
-import { openConnection } from '../../../src/cluster/wire/transport.ts';
-import { type Log, silentLog } from '../../../src/log.ts';
-import { settle, VirtualClock } from '../../virtual-clock.ts';
-import { type Authority, makeAuthority } from '../certificates.ts';
+import { silentLog } from '../../../src/log.ts';
 import { sendJson, sendStatus } from '../scripted-server.ts';
-import { passing, plainCredentials, until } from '../subject.ts';
+import { passing, until } from '../subject.ts';
+import { namespace, path, RotationStage } from './rotation-stage.ts';
 
-const path = '/api/v1/namespaces/kube-system';
-const namespace = (uid: string) => ({ kind: 'Namespace', apiVersion: 'v1', metadata: { name: 'kube-system', uid } });
-
-let oldCa: Authority;
-let newCa: Authority;
-let clock: VirtualClock;
-/** What the file says now. */
-let named: { server: string; ca: string };
-/** Why nothing can be read of it. */
-let broken: string | undefined;
-let reads: number;
-let connection: ClusterConnection;
-let logged: string[];
-const servers = new Set<Server>();
-
-beforeAll(async () => {
-  [oldCa, newCa] = await Promise.all([makeAuthority('old'), makeAuthority('new')]);
-});
-
-beforeEach(() => {
-  clock = new VirtualClock();
-  reads = 0;
-  broken = undefined;
-  logged = [];
-});
-
-afterEach(async () => {
-  await connection?.close();
-  for (const server of [...servers]) await stop(server);
-  expect(clock.pendingTimers).toBe(0);
-});
-
-async function serve(
-  ca: Authority,
-  uid: string | RequestListener,
-  port = 0,
-): Promise<{ server: Server; url: string; port: number }> {
-  const answer: RequestListener =
-    typeof uid === 'string' ? (_, response) => sendJson(response, 200, namespace(uid)) : uid;
-  const server = createServer(await ca.issue(), answer);
-  servers.add(server);
-  server.listen(port, '127.0.0.1');
-  await once(server, 'listening');
-  const at = (server.address() as AddressInfo).port;
-  return { server, port: at, url: `https://127.0.0.1:${at}` };
-}
-
-async function stop(server: Server): Promise<void> {
-  servers.delete(server);
-  const closed = once(server, 'close');
-  server.close();
-  server.closeAllConnections();
-  await closed;
-  // The other side sees that its idle connections are gone.
-  await settle(20);
-}
-
-const credentials = () => {
-  const read = async (): Promise<ClusterAccess> => {
-    reads++;
-    if (broken !== undefined) throw new Error(broken);
-    const { server, ca } = named;
-    const tls = { ca, cert: undefined, key: undefined, servername: undefined, rejectUnauthorized: true };
-    return { server, proxy: undefined, headers: {}, tls, from: 'files' };
-  };
-  return { ...plainCredentials(named.server), source: 'kubeconfig "k"', read };
-};
-
-function open(): ClusterConnection {
-  const note = (_: unknown, message: string) => void logged.push(message);
-  const log = { ...silentLog, info: note, error: note, warn: note, child: () => log } as unknown as Log;
-  connection = openConnection({ name: 'virtual', credentials: credentials(), clock, log });
-  return connection;
-}
-
-const get = async () => {
-  const answer = await connection.request({ method: 'GET', path });
-  return answer.kind === 'ok' ? answer.object.metadata.uid : answer.kind;
-};
-
-/** A server that the connection has used, and whose uid it knows. */
-async function used(): Promise<Awaited<ReturnType<typeof serve>>> {
-  const first = await serve(oldCa, 'ours');
-  named = { server: first.url, ca: oldCa.cert };
-  open();
-  expect(await get()).toBe('ours');
-  connection.pin({ path, uid: 'ours' });
-  return first;
-}
+const stage = new RotationStage();
 
 describe('a new CA', () => {
   test('that the file names already is taken by the very request that meets the new certificate', async () => {
-    const { server, port } = await used();
-    named.ca = newCa.cert;
-    await stop(server);
-    await serve(newCa, 'ours', port);
-    expect(await get()).toBe('ours');
-    expect(connection.address.takenAt).toBeDefined();
-    expect(logged.join()).toContain('another CA');
+    const { server, port } = await stage.used();
+    stage.named.ca = stage.newCa.cert;
+    await stage.stop(server);
+    await stage.serve(stage.newCa, 'ours', port);
+    expect(await stage.get()).toBe('ours');
+    expect(stage.connection.address.takenAt).toBeDefined();
+    expect(stage.logged.join()).toContain('another CA');
   });
 
   test('that the file names later is taken within two seconds, and those who wait are told', async () => {
-    const { server, port } = await used();
-    await stop(server);
-    await serve(newCa, 'ours', port);
+    const { server, port } = await stage.used();
+    await stage.stop(server);
+    await stage.serve(stage.newCa, 'ours', port);
     let told = 0;
-    connection.subscribe(() => told++);
-    expect(await get()).toBe('failed');
-    await clock.advance(20_000);
-    expect([told, reads]).toEqual([0, expect.any(Number)]);
-    expect(reads).toBeLessThan(15);
-    named.ca = newCa.cert;
-    expect(await passing(clock, () => told > 0, { stepMs: 100 })).toBeLessThanOrEqual(2_000);
-    expect(await get()).toBe('ours');
+    stage.connection.subscribe(() => told++);
+    expect(await stage.get()).toBe('failed');
+    await stage.clock.advance(20_000);
+    expect([told, stage.reads]).toEqual([0, expect.any(Number)]);
+    expect(stage.reads).toBeLessThan(15);
+    stage.named.ca = stage.newCa.cert;
+    expect(await passing(stage.clock, () => told > 0, { stepMs: 100 })).toBeLessThanOrEqual(2_000);
+    expect(await stage.get()).toBe('ours');
   });
 
   test('of another cluster at the same address is not taken', async () => {
-    const { server, port } = await used();
-    named.ca = newCa.cert;
-    await stop(server);
-    await serve(newCa, 'theirs', port);
-    expect(await get()).toBe('failed');
-    expect(connection.address.isInDoubt).toBe(true);
+    const { server, port } = await stage.used();
+    stage.named.ca = stage.newCa.cert;
+    await stage.stop(server);
+    await stage.serve(stage.newCa, 'theirs', port);
+    expect(await stage.get()).toBe('failed');
+    expect(stage.connection.address.isInDoubt).toBe(true);
   });
 });
 
 describe('a new server', () => {
   test('that shows the same uid is taken after a refused connection, at once', async () => {
-    const { server } = await used();
-    const next = await serve(newCa, 'ours');
-    named = { server: next.url, ca: newCa.cert };
-    await stop(server);
-    expect(await get()).toBe('ours');
-    expect(connection.server).toBe(next.url);
-    expect(connection.address).toMatchObject({ server: next.url, notTaken: undefined, isInDoubt: false });
-    expect(connection.address.takenAt).toBeDefined();
+    const { server } = await stage.used();
+    const next = await stage.serve(stage.newCa, 'ours');
+    stage.named = { server: next.url, ca: stage.newCa.cert };
+    await stage.stop(server);
+    expect(await stage.get()).toBe('ours');
+    expect(stage.connection.server).toBe(next.url);
+    expect(stage.connection.address).toMatchObject({ server: next.url, notTaken: undefined, isInDoubt: false });
+    expect(stage.connection.address.takenAt).toBeDefined();
   });
 
   test('is taken while the old one still answers: within a minute, or when somebody asks for it', async () => {
-    const { url } = await used();
-    const next = await serve(oldCa, 'ours');
-    named.server = next.url;
-    expect(await get()).toBe('ours');
-    expect(connection.server).toBe(url);
-    await connection.reread();
-    await get();
-    expect(connection.server).toBe(next.url);
+    const { url } = await stage.used();
+    const next = await stage.serve(stage.oldCa, 'ours');
+    stage.named.server = next.url;
+    expect(await stage.get()).toBe('ours');
+    expect(stage.connection.server).toBe(url);
+    await stage.connection.reread();
+    await stage.get();
+    expect(stage.connection.server).toBe(next.url);
   });
 
   test('ends the streams to the old one', async () => {
@@ -168,18 +74,18 @@ describe('a new server', () => {
       request.url?.includes('watch') === true
         ? response.writeHead(200).flushHeaders()
         : sendJson(response, 200, namespace('ours'));
-    const first = await serve(oldCa, hold);
-    named = { server: first.url, ca: oldCa.cert };
-    open();
-    await get();
-    connection.pin({ path, uid: 'ours' });
+    const first = await stage.serve(stage.oldCa, hold);
+    stage.named = { server: first.url, ca: stage.oldCa.cert };
+    stage.open();
+    await stage.get();
+    stage.connection.pin({ path, uid: 'ours' });
     let isOpen = false;
     const request = { path: '/api/v1/endpoints?watch=1', headersTimeoutMs: 5_000, silenceMs: 60_000 };
-    const stream = connection.stream(request, { opened: () => (isOpen = true), data: () => undefined });
+    const stream = stage.connection.stream(request, { opened: () => (isOpen = true), data: () => undefined });
     await until(() => isOpen);
-    named.server = (await serve(oldCa, hold)).url;
-    await connection.reread();
-    await get();
+    stage.named.server = (await stage.serve(stage.oldCa, hold)).url;
+    await stage.connection.reread();
+    await stage.get();
     expect((await stream.ended).kind).toBe('broken');
   });
 
@@ -204,122 +110,125 @@ describe('a new server', () => {
   test.each(strangers)(
     'that is $name is not taken, and nothing may be written until the file is right',
     async ({ answer, words }) => {
-      const { url } = await used();
-      const stranger = await serve(oldCa, answer);
-      named.server = stranger.url;
-      await connection.reread();
-      expect(await get()).toBe('ours');
-      expect(connection.server).toBe(url);
-      const { notTaken, isInDoubt } = connection.address;
+      const { url } = await stage.used();
+      const stranger = await stage.serve(stage.oldCa, answer);
+      stage.named.server = stranger.url;
+      await stage.connection.reread();
+      expect(await stage.get()).toBe('ours');
+      expect(stage.connection.server).toBe(url);
+      const { notTaken, isInDoubt } = stage.connection.address;
       expect(isInDoubt).toBe(true);
       expect(notTaken).toContain(`kubeconfig "k" names the server ${stranger.url}, which`);
       expect(notTaken).toContain(words);
-      expect(logged.filter((line) => line.includes(words))).toHaveLength(1);
-      await clock.advance(30_000);
-      expect(logged.filter((line) => line.includes(words))).toHaveLength(1);
-      named.server = url;
-      await passing(clock, () => !connection.address.isInDoubt, { stepMs: 100, limitMs: 3_000 });
-      expect(connection.address.notTaken).toBeUndefined();
+      expect(stage.logged.filter((line) => line.includes(words))).toHaveLength(1);
+      await stage.clock.advance(30_000);
+      expect(stage.logged.filter((line) => line.includes(words))).toHaveLength(1);
+      stage.named.server = url;
+      await passing(stage.clock, () => !stage.connection.address.isInDoubt, { stepMs: 100, limitMs: 3_000 });
+      expect(stage.connection.address.notTaken).toBeUndefined();
     },
   );
 
   test('that cannot be reached yet leaves the old one in use for half a minute, and is taken when it comes', async () => {
-    const { url } = await used();
-    const next = await serve(oldCa, 'ours');
-    await stop(next.server);
-    named.server = next.url;
-    await connection.reread();
-    expect(connection.address).toMatchObject({
+    const { url } = await stage.used();
+    const next = await stage.serve(stage.oldCa, 'ours');
+    await stage.stop(next.server);
+    stage.named.server = next.url;
+    await stage.connection.reread();
+    expect(stage.connection.address).toMatchObject({
       server: url,
       isInDoubt: false,
       notTaken: expect.stringContaining('refused'),
     });
-    await clock.advance(20_000);
-    expect(connection.address.isInDoubt).toBe(false);
-    await clock.advance(15_000);
-    expect(connection.address.isInDoubt).toBe(true);
-    await serve(oldCa, 'ours', next.port);
-    await passing(clock, () => connection.address.takenAt !== undefined, { stepMs: 100, limitMs: 3_000 });
-    expect(await get()).toBe('ours');
-    expect(connection.address).toMatchObject({ server: next.url, isInDoubt: false });
+    await stage.clock.advance(20_000);
+    expect(stage.connection.address.isInDoubt).toBe(false);
+    await stage.clock.advance(15_000);
+    expect(stage.connection.address.isInDoubt).toBe(true);
+    await stage.serve(stage.oldCa, 'ours', next.port);
+    await passing(stage.clock, () => stage.connection.address.takenAt !== undefined, { stepMs: 100, limitMs: 3_000 });
+    expect(await stage.get()).toBe('ours');
+    expect(stage.connection.address).toMatchObject({ server: next.url, isInDoubt: false });
   });
 
   test('that was another cluster stays one while it is silent', async () => {
-    const { url } = await used();
-    const stranger = await serve(oldCa, 'theirs');
-    named.server = stranger.url;
-    await connection.reread();
-    await stop(stranger.server);
-    await connection.reread();
-    expect(connection.address).toMatchObject({ isInDoubt: true, notTaken: expect.stringContaining('refused') });
-    named.server = url;
-    await connection.reread();
-    expect(connection.address).toMatchObject({ isInDoubt: false, notTaken: undefined });
+    const { url } = await stage.used();
+    const stranger = await stage.serve(stage.oldCa, 'theirs');
+    stage.named.server = stranger.url;
+    await stage.connection.reread();
+    await stage.stop(stranger.server);
+    await stage.connection.reread();
+    expect(stage.connection.address).toMatchObject({ isInDoubt: true, notTaken: expect.stringContaining('refused') });
+    stage.named.server = url;
+    await stage.connection.reread();
+    expect(stage.connection.address).toMatchObject({ isInDoubt: false, notTaken: undefined });
   });
 
   test('is told by what the file says now, through every change of it', async () => {
-    const { url } = await used();
-    const [one, other] = [await serve(oldCa, 'theirs'), await serve(oldCa, 'others')];
+    const { url } = await stage.used();
+    const [one, other] = [await stage.serve(stage.oldCa, 'theirs'), await stage.serve(stage.oldCa, 'others')];
     const told = async () => {
-      await connection.reread();
-      const { notTaken = '', isInDoubt, isUnread } = connection.address;
+      await stage.connection.reread();
+      const { notTaken = '', isInDoubt, isUnread } = stage.connection.address;
       return { notTaken, isInDoubt, isUnread };
     };
-    named.server = one.url;
+    stage.named.server = one.url;
     expect((await told()).notTaken).toContain(`kubeconfig "k" names the server ${one.url}, which is another cluster`);
-    broken = 'reading kubeconfig "k": no YAML';
+    stage.broken = 'reading kubeconfig "k": no YAML';
     expect(await told()).toEqual({
       notTaken: expect.stringMatching(/^reading kubeconfig "k": no YAML; before that kubeconfig "k" named the server /),
       ...{ isInDoubt: true, isUnread: true },
     });
-    broken = undefined;
-    named.server = other.url;
+    stage.broken = undefined;
+    stage.named.server = other.url;
     const { notTaken, isUnread } = await told();
     expect(notTaken).toContain(`kubeconfig "k" names the server ${other.url}, which is another cluster`);
     expect([notTaken.includes(one.url), notTaken.includes('no YAML'), isUnread]).toEqual([false, false, false]);
-    named.server = url;
+    stage.named.server = url;
     expect(await told()).toEqual({ notTaken: '', isInDoubt: false, isUnread: false });
   });
 
   test('or nothing that can be read is told when that lasts, and no longer than it lasts', async () => {
-    await used();
-    broken = 'reading kubeconfig "k": no such file';
-    await connection.reread();
-    expect(connection.address.notTaken).toBeUndefined();
-    await clock.advance(5_000);
-    expect(connection.address).toMatchObject({
+    await stage.used();
+    stage.broken = 'reading kubeconfig "k": no such file';
+    await stage.connection.reread();
+    expect(stage.connection.address.notTaken).toBeUndefined();
+    await stage.clock.advance(5_000);
+    expect(stage.connection.address).toMatchObject({
       notTaken: 'reading kubeconfig "k": no such file; what was read before stays in use',
       ...{ isUnread: true, isInDoubt: false },
     });
-    expect(await get()).toBe('ours');
-    broken = undefined;
-    await passing(clock, () => connection.address.notTaken === undefined, { stepMs: 100, limitMs: 3_000 });
+    expect(await stage.get()).toBe('ours');
+    stage.broken = undefined;
+    await passing(stage.clock, () => stage.connection.address.notTaken === undefined, { stepMs: 100, limitMs: 3_000 });
   });
 
   test('is not taken when the uid could not be read at the start', async () => {
-    await used();
-    connection.pin({ path, uid: undefined });
-    named.server = (await serve(oldCa, 'ours')).url;
-    await connection.reread();
-    expect(connection.address).toMatchObject({ isInDoubt: true, notTaken: expect.stringContaining('is not known') });
+    await stage.used();
+    stage.connection.pin({ path, uid: undefined });
+    stage.named.server = (await stage.serve(stage.oldCa, 'ours')).url;
+    await stage.connection.reread();
+    expect(stage.connection.address).toMatchObject({
+      isInDoubt: true,
+      notTaken: expect.stringContaining('is not known'),
+    });
   });
 
   test('is taken without a proof before anything was read', async () => {
-    const first = await serve(oldCa, 'typo');
-    named = { server: first.url, ca: oldCa.cert };
-    open();
-    await get();
-    named.server = (await serve(oldCa, 'meant')).url;
-    await connection.reread();
-    expect(await get()).toBe('meant');
+    const first = await stage.serve(stage.oldCa, 'typo');
+    stage.named = { server: first.url, ca: stage.oldCa.cert };
+    stage.open();
+    await stage.get();
+    stage.named.server = (await stage.serve(stage.oldCa, 'meant')).url;
+    await stage.connection.reread();
+    expect(await stage.get()).toBe('meant');
   });
 });
 
 test('a raw connection reads its files at once when the certificate is wrong, and follows the server', async () => {
-  const { server } = await serve(oldCa, 'ours');
+  const { server } = await stage.serve(stage.oldCa, 'ours');
   const { port } = server.address() as AddressInfo;
-  named = { server: `https://127.0.0.1:${port}`, ca: oldCa.cert };
-  const raw = new RawConnection({ name: 'x', credentials: credentials(), clock, log: silentLog });
+  stage.named = { server: `https://127.0.0.1:${port}`, ca: stage.oldCa.cert };
+  const raw = new RawConnection({ name: 'x', credentials: stage.credentials(), clock: stage.clock, log: silentLog });
   const status = async () => {
     const answer = await raw.send({ method: 'GET', path, headers: [], body: undefined } as never).answered;
     if (answer.kind !== 'response') return answer.kind;
@@ -327,12 +236,12 @@ test('a raw connection reads its files at once when the certificate is wrong, an
     return answer.response.statusCode;
   };
   expect(await status()).toBe(200);
-  await stop(server);
-  await serve(newCa, 'ours', port);
-  named.ca = newCa.cert;
+  await stage.stop(server);
+  await stage.serve(stage.newCa, 'ours', port);
+  stage.named.ca = stage.newCa.cert;
   expect(await status()).toBe(200);
-  named.server = (await serve(newCa, 'ours')).url;
-  for (const one of [...servers].slice(0, -1)) await stop(one);
+  stage.named.server = (await stage.serve(stage.newCa, 'ours')).url;
+  for (const one of [...stage.servers].slice(0, -1)) await stage.stop(one);
   expect(await status()).toBe(200);
   raw.close();
 });

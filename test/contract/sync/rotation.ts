@@ -43,10 +43,23 @@ export function rotationSuite(backend: () => SyncBackend): void {
     const rewrite = (side: Side, { at }: Interferer) => daemon.rewrite(side, backend()[side].kubeconfig(at));
     const hostWrites = async () => (await stage.writes()).filter((one) => one.startsWith('host'));
 
-    it.each(sides)('%s: the same cluster at another address with another CA is taken', async (side) => {
+    const deaths: Record<string, () => unknown> = {
+      'refuses connections': () => first.stop(),
+      'takes connections and cuts them': () => {
+        first.rule = () => 'drop';
+        first.cut();
+      },
+      'is a proxy without servers': () => {
+        first.rule = () => ({ status: 503, body: 'no server' });
+        first.cut();
+      },
+    };
+    const ways = sides.flatMap((side) => Object.keys(deaths).map((death) => ({ side, death })));
+    it.each(ways)('$side: the same cluster at another address is taken when the old one $death', async (way) => {
+      const { side, death } = way;
       await begin(side, side);
       rewrite(side, next);
-      await first.stop();
+      await deaths[death]?.();
       const sinceMs = daemon.clock.now();
       await stage.editTenants('web', { subsets: subsetsOf('10.0.9.9') });
       await arrived();
