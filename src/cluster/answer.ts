@@ -14,7 +14,7 @@ export type Answer =
   /** 410 for a watch or a continue token. */
   | { kind: 'gone'; message: string }
   /** 401, after the credentials were read again and the request was repeated once. */
-  | { kind: 'unauthorized'; message: string }
+  | { kind: 'unauthorized'; message: string; fix?: string }
   /** 403 for a missing right; `namespaceTerminating` when the server names a terminating namespace as the cause. */
   | { kind: 'forbidden'; message: string; namespaceTerminating: boolean }
   /** 400, 413, 415, 422, other 4xx, and 403 of an admission plugin: the server does not want this object. */

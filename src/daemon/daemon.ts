@@ -35,6 +35,7 @@ import {
 import { endpoints, slices } from './synced/kinds.ts';
 import { sentencesOf } from './synced/permissions.ts';
 import { referenceSettings } from './synced/references.ts';
+import { noKind } from './synced/running-kind.ts';
 import { SyncedCluster } from './synced/synced-cluster.ts';
 
 /** SIGTERM must end the daemon within five seconds; the remaining two are for releasing the lease. */
@@ -250,7 +251,7 @@ class AssembledDaemon implements Daemon {
       windows: windows.opened,
       // Nothing is reported about a kind that is switched off, as after a restart.
       sync: this.#settings.endpointsEnabled ? ofEndpoints?.sync : undefined,
-      slices: (this.#settings.endpointSlices.enabled && ofSlices) || { sync: undefined, missing: [] },
+      slices: (this.#settings.endpointSlices.enabled && ofSlices) || noKind,
       lease: this.#lease,
       references,
       patches,

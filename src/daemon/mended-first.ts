@@ -2,6 +2,7 @@
 // taken over. In: what is missing. Out: parts of the verdict. Pure.
 import { contentKinds } from '../sync/kinds/content/content-kind.ts';
 import type { Outage, VerdictPart } from '../sync/report/verdict.ts';
+import type { RunningKind } from './synced/running-kind.ts';
 import type { OpenedWindow } from './synced/windows.ts';
 
 interface MendedFirst {
@@ -27,6 +28,11 @@ export function toMendFirst({ notTaken, missingRights, unsynced, late }: MendedF
   // The reasons change while the same file is wrong.
   const refused = notTaken.map((text) => ({ name: `not taken: ${text.split(':')[0]}`, text }));
   return [...refused, ...rights, ...named([...verbs, ...(late === undefined ? [] : [late])])];
+}
+
+/** Why a kind is not synced, in sentences. */
+export function lacking({ missingVerbs, notServed }: Pick<RunningKind, 'missingVerbs' | 'notServed'>): string[] {
+  return [...missingVerbs, ...notServed];
 }
 
 /** Why the newest configuration is not in force, where an older one is. */

@@ -27,7 +27,7 @@ import type { Clusters } from './clusters/connections.ts';
 import { leaderCommand, leaderlessIn, leadershipOf, standbyBehindIn } from './clusters/lease.ts';
 import type { Outages } from './clusters/outages.ts';
 import type { RunningManagement } from './management.ts';
-import { lateSentence, toMendFirst, unreadFor } from './mended-first.ts';
+import { lacking, lateSentence, toMendFirst, unreadFor } from './mended-first.ts';
 import type { Readiness, ReadinessPart } from './operations/operations-server.ts';
 import type { DaemonOptions } from './options/daemon-options.ts';
 import type { RunningPatches } from './synced/patches.ts';
@@ -43,7 +43,7 @@ export interface DaemonView {
   windows: readonly OpenedWindow[];
   /** Undefined until both clusters are reached, and while the switch is off. */
   sync: Sync | undefined;
-  slices: Pick<RunningKind, 'sync' | 'missing'>;
+  slices: Pick<RunningKind, 'sync' | 'missingVerbs' | 'notServed'>;
   lease: Lease | undefined;
   references: References;
   patches: RunningPatches;
@@ -93,11 +93,11 @@ function syncReadiness(view: DaemonView): ReadinessPart {
       ...windows.map(
         ({ name, window }) => `${name}: ${window.state}${window.trouble ? ` (${window.trouble.message})` : ''}`,
       ),
-      ...unwritable.map(outageSentence),
+      ...[...outages.shut(), ...unwritable].map((one) => withShortRefusals(outageSentence(one))),
       ...notTaken(view),
       `leadership: ${leadershipOf(view.lease, view.options)}`,
       ...(hasBegun && (sync ?? slices.sync) !== undefined ? ownerLines((sync ?? slices.sync) as Sync) : []),
-      ...slices.missing.map((sentence) => `endpointslices: ${sentence}`),
+      ...lacking(slices).map((sentence) => `endpointslices: ${sentence}`),
       ...patches.troubles,
     ],
   };
@@ -106,7 +106,7 @@ function syncReadiness(view: DaemonView): ReadinessPart {
 /** Slices whose verbs are missing, or that a cluster does not serve, are not waited for: Endpoints go on without them. */
 function hasBegunAll({ settings, sync, slices, clusters }: DaemonView): boolean {
   if (clusters.connections === undefined) return false;
-  const isWaiting = settings.endpointSlices.enabled && slices.missing.length === 0 && slices.sync?.isReady !== true;
+  const isWaiting = settings.endpointSlices.enabled && lacking(slices).length === 0 && slices.sync?.isReady !== true;
   return !isWaiting && (!settings.endpointsEnabled || sync?.isReady === true);
 }
 
@@ -164,9 +164,10 @@ export function statusOf(view: DaemonView): unknown {
     ...(outages.length > 0 && { outages }),
     ...(missingRights.length > 0 && { missingRights }),
     ...(sync && syncStatus(sync)),
-    ...((slices.sync || slices.missing.length > 0) && {
+    ...((slices.sync || lacking(slices).length > 0) && {
       endpointSlices: {
-        ...(slices.missing.length > 0 && { missingVerbs: slices.missing }),
+        ...(slices.missingVerbs.length > 0 && { missingVerbs: slices.missingVerbs }),
+        ...(slices.notServed.length > 0 && { notServed: slices.notServed }),
         ...(slices.sync && { ...syncStatus(slices.sync), ...publishedTwice(slices.sync) }),
         ...(patches.current?.others && { patches: patchRows(patches.current.others) }),
       },
@@ -252,10 +253,10 @@ function verdict(view: DaemonView, troubles: readonly string[] = []): Verdict {
     toMendFirst: toMendFirst({
       notTaken: notTaken(view),
       missingRights,
-      unsynced: { kinds: 'EndpointSlices', sentences: slices.missing },
+      unsynced: { kinds: 'EndpointSlices', sentences: lacking(slices) },
       late: lateSentence(view),
     }),
-    unread: unreadFor(missingRights, slices.missing),
+    unread: unreadFor(missingRights, lacking(slices)),
     isDryRun: options.isDryRun,
   });
   return worsened(result, [...foundLies(view), ...troubles]);

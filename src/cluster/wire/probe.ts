@@ -132,6 +132,7 @@ function unusable(connection: Connection, answer: Exclude<Answer, { kind: 'ok' }
   const message = answer.kind === 'notSent' ? 'the request was not sent' : answer.message;
   switch (answer.kind) {
     case 'unauthorized':
+      if (answer.fix !== undefined) return { code: 'CLUSTER_UNAUTHORIZED', message, fix: answer.fix };
       return {
         code: 'CLUSTER_UNAUTHORIZED',
         message: `${message} (the credentials are wrong or have expired)`,

@@ -4,6 +4,7 @@ import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Answer } from '../answer.ts';
 import type { ClusterAccess, Credentials } from '../credentials/access.ts';
+import { reasoned } from '../credentials/why-refused.ts';
 import { excerpt } from '../errors.ts';
 import {
   type ApiRequest,
@@ -38,7 +39,6 @@ const defaultTimeoutMs = 30_000;
 const defaultMaxBytes = 8 * 1024 * 1024;
 /** A server that makes up new warnings must not fill our memory. */
 const warningLimit = 200;
-
 /** A server that needs longer to show one object is not ready to be taken. */
 const proofTimeoutMs = 10_000;
 
@@ -90,7 +90,8 @@ class Transport implements ClusterConnection {
     const isUnopened = this.#note(result, access);
     if (answer.kind !== 'unauthorized' && !isUnopened) return answer;
     const renewed = await this.#access.renew(access);
-    return renewed === undefined ? answer : this.#read(request, await this.#exchange(request, renewed));
+    const last = renewed === undefined ? answer : this.#read(request, await this.#exchange(request, renewed));
+    return reasoned(last, renewed ?? access, this.#clock.wallTime());
   }
 
   stream(request: StreamRequest, sink: StreamSink): Stream {
@@ -110,19 +111,17 @@ class Transport implements ClusterConnection {
         const result = await new Promise<Streamed>((settle) => {
           const heard = { data: (chunk: Buffer) => sink.data(chunk), opened: () => [answered(), sink.opened()] };
           live = new Streaming(this.#clock, request, heard, settle);
-          this.#dispatch(
-            { lane: 'streams', access: used, pools: this.#pools },
-            { method: 'GET', path: request.path, accept: request.accept },
-            live,
-          );
+          const { path, accept } = request;
+          this.#dispatch({ lane: 'streams', access: used, pools: this.#pools }, { method: 'GET', path, accept }, live);
         });
         answered();
         const end = this.#readStream(request, result);
         const isUnopened = this.#note(result, used);
         const isRefused = end.kind === 'answered' && end.answer.kind === 'unauthorized';
-        if ((!isRefused && !isUnopened) || attempt > 0) return end;
-        access = await this.#access.renew(used);
-        if (access === undefined) return end;
+        if (!isRefused && !isUnopened) return end;
+        access = attempt > 0 ? undefined : await this.#access.renew(used);
+        if (access === undefined)
+          return end.kind === 'answered' ? { ...end, answer: reasoned(end.answer, used, this.#clock.wallTime()) } : end;
       }
     };
     return {

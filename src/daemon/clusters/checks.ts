@@ -2,11 +2,17 @@
 // fault at once, so that the operator can mend all of them before the next start.
 import type { ClusterFault } from '../../cluster/errors.ts';
 import type { Connection } from '../../cluster/wire/connection.ts';
-import { checkNamespace, type FoundNamespace } from '../../cluster/wire/probe.ts';
+import { checkNamespace, type FoundNamespace, missing } from '../../cluster/wire/probe.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { ReferenceSettings } from '../../sync/loop/content/references.ts';
 import type { DaemonOptions } from '../options/daemon-options.ts';
-import { contentPermissions, missingPermissions, permissionsOf, sentencesOf } from '../synced/permissions.ts';
+import {
+  contentPermissions,
+  missingPermissions,
+  type Permissions,
+  permissionsOf,
+  sentencesOf,
+} from '../synced/permissions.ts';
 import { referenceSettings } from '../synced/references.ts';
 
 interface BothClusters {
@@ -27,19 +33,71 @@ export async function checkStart(
   connections: BothClusters,
   checked: CheckedSettings,
 ): Promise<{ faults: readonly ClusterFault[]; namespace: FoundNamespace }> {
-  const [namespace, missing] = await Promise.all([
-    checkNamespace(connections.host, checked.settings.hostNamespace),
-    checkRights(connections, checked),
+  const { hostNamespace } = checked.settings;
+  const [namespace, lacking] = await Promise.all([
+    checkNamespace(connections.host, hostNamespace),
+    lackingRights(connections, checked),
   ]);
-  return { faults: [...(namespace.kind === 'missing' ? [namespace.fault] : []), ...missing], namespace };
+  const absent = namespace.kind === 'missing' ? [namespace.fault] : [];
+  const rights = shutNamespaces(lacking, (one) => (one === hostNamespace ? namespace.kind : 'unknown'));
+  return { faults: [...absent, ...rights], namespace };
 }
 
-export function checkRights(
+export async function checkRights(
   connections: BothClusters,
-  { patches, ...needs }: CheckedSettings,
+  checked: CheckedSettings,
 ): Promise<readonly ClusterFault[]> {
+  return shutNamespaces(await lackingRights(connections, checked), () => 'unknown');
+}
+
+interface Lacking {
+  faults: readonly ClusterFault[];
+  needed: Permissions;
+}
+
+async function lackingRights(connections: BothClusters, { patches, ...needs }: CheckedSettings): Promise<Lacking> {
   const references = referenceSettings(needs.settings, patches);
-  return missingPermissions(connections, permissionsOf({ ...needs, references }));
+  const needed = permissionsOf({ ...needs, references });
+  return { faults: await missingPermissions(connections, needed), needed };
+}
+
+/**
+ * One fault in place of one for each right, where an account has none in a namespace that was not seen to be well: one that is being
+ * deleted loses its Roles before it ends, and to ask for rules of a Role would mislead.
+ */
+function shutNamespaces(
+  { faults, needed }: Lacking,
+  kindOf: (namespace: string) => FoundNamespace['kind'],
+): readonly ClusterFault[] {
+  const messages = new Set(faults.map(({ message }) => message));
+  const inNamespaces = needed.host.filter(({ namespace }) => namespace !== undefined);
+  let left = faults;
+  const shut: ClusterFault[] = [];
+  for (const [namespace, all] of Map.groupBy(inNamespaces, (one) => one.namespace as string)) {
+    const theirs = new Set(all.map((one) => missing('host', one).message));
+    const kind = kindOf(namespace);
+    if (kind === 'found' || ![...theirs].every((message) => messages.has(message))) continue;
+    left = left.filter(({ message }) => !theirs.has(message));
+    // That the namespace is not there has been said.
+    if (kind !== 'missing') shut.push(shutFault(namespace, theirs.size, kind));
+  }
+  return [...left, ...shut];
+}
+
+function shutFault(namespace: string, rights: number, kind: 'terminating' | 'unknown'): ClusterFault {
+  const none = `checking rights on the host cluster: the account has none of the ${rights} that it needs in namespace "${namespace}"`;
+  const code = 'CLUSTER_PERMISSION_MISSING';
+  if (kind === 'terminating')
+    return {
+      code,
+      message: `${none}, which is being deleted`,
+      fix: 'wait for its end, or name the namespace that the virtual cluster runs in',
+    };
+  return {
+    code,
+    message: `${none}: it is being deleted or does not exist, or it has no Role for this account`,
+    fix: `look with a kubectl that may: kubectl get namespace ${namespace}; if it stands, "hostward doctor" prints the command that grants them`,
+  };
 }
 
 /** Throws when a cluster does not grant the verbs for the content that references need. */

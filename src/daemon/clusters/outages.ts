@@ -3,6 +3,7 @@
 
 import type { Clock } from '../../clock.ts';
 import type { Answer } from '../../cluster/answer.ts';
+import { refusedRight } from '../../cluster/refused-right.ts';
 import type { WindowTrouble } from '../../cluster/window/window.ts';
 import type { WriteRequest } from '../../cluster/write/open-writer.ts';
 import { readSeries } from '../../metrics.ts';
@@ -82,6 +83,11 @@ export class Outages {
       const unwritable = current === undefined ? [] : this.#outage(cluster, 'unwritable', current);
       return [...(unread === undefined ? [] : [unread]), ...unwritable];
     });
+  }
+
+  /** Clusters that refuse every read. */
+  shut(): Outage[] {
+    return this.current().filter(({ kind, message }) => kind === 'unreadable' && message.startsWith(allRefused));
   }
 
   /** Write outages that last so long that the daemon is not ready. */
@@ -173,7 +179,9 @@ export class Outages {
     const oldest = troubles.toSorted((a, b) => a.sinceMs - b.sinceMs)[0];
     if (oldest === undefined) return undefined;
     const isReached = windows.some(({ trouble, lastHeardMs }) => trouble?.isAnswered ?? lastHeardMs > oldest.sinceMs);
-    return this.#outage(cluster, isReached ? 'unreadable' : 'unreachable', oldest)[0];
+    const isShut = windows.every(({ trouble }) => trouble?.isForbidden);
+    const message = isShut ? shutSentence(oldest.message) : oldest.message;
+    return this.#outage(cluster, isReached ? 'unreadable' : 'unreachable', { ...oldest, message })[0];
   }
 
   /** A trouble that follows another one at once is reported at once: the outage goes on. */
@@ -194,6 +202,15 @@ export class Outages {
 /** In the words of the server, where it says them: the request around them differs. */
 function rightIn(message: string): string {
   return /cannot \w+ resource .*$/.exec(message)?.[0] ?? message;
+}
+
+const allRefused = 'every read is refused';
+
+/** A namespace that is being deleted loses its Roles before it ends. */
+function shutSentence(message: string): string {
+  const namespace = refusedRight(message)?.namespace;
+  if (namespace === undefined) return message;
+  return `${allRefused}, so namespace "${namespace}" or the Role in it is perhaps being deleted (kubectl get namespace ${namespace}): ${message}`;
 }
 
 function bySince(one: { trouble: WindowTrouble }, other: { trouble: WindowTrouble }): number {

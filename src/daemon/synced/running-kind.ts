@@ -35,6 +35,9 @@ export interface Begun {
   copyNamespaces: readonly (string | undefined)[];
 }
 
+/** In place of a kind that is switched off. */
+export const noKind = { sync: undefined, missingVerbs: [], notServed: [] } as const;
+
 export class RunningKind {
   sync: Sync | undefined;
   readonly registered: RegisteredKind;
@@ -52,12 +55,13 @@ export class RunningKind {
     return this.registered.of(this.#parts.settings()).kind;
   }
 
-  /** Sentences about missing verbs, and about clusters that do not serve a kind that the daemon can go on without. */
-  get missing(): readonly string[] {
-    return [...this.#missingVerbs, ...this.#unserved()];
+  /** Sentences, one for each missing verb. */
+  get missingVerbs(): readonly string[] {
+    return this.#missingVerbs;
   }
 
-  #unserved(): string[] {
+  /** Sentences about clusters that do not serve a kind that the daemon can go on without. */
+  get notServed(): readonly string[] {
     const { of, isOn, rights } = this.registered;
     const settings = this.#parts.settings();
     if (rights === undefined || !isOn(settings)) return [];

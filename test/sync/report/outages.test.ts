@@ -74,6 +74,26 @@ describe('an outage of the host', () => {
     expect(on.verdict()).toMatchObject({ state: 'blocked', sentence: `blocked: ${refused}` });
   });
 
+  it('that refuses every read is said of the namespace too, whose deletion takes the rights first', async () => {
+    const on = await stage();
+    const refused = `endpoints is forbidden: User "u" cannot list resource "endpoints" in API group "" in the namespace "h"`;
+    const trouble = { ...{ sinceMs: 0, unservedMs: 0, message: refused }, isAnswered: true, isForbidden: true };
+    on.window.window.trouble = trouble as never;
+    await on.pass(10_000);
+    const says =
+      'every read is refused, so namespace "h" or the Role in it is perhaps being deleted (kubectl get namespace h): ';
+    expect(on.verdict()).toMatchObject({
+      state: 'unreadable',
+      sentence: expect.stringContaining(`${says}not allowed to list endpoints in namespace "h"`),
+    });
+    expect(on.readiness().lines).toContainEqual(expect.stringContaining(`${says}not allowed to list`));
+    expect(on.logged('an api server has an outage')).toMatchObject([{ trouble: `${says}${refused}` }]);
+    on.window.window.trouble = undefined;
+    await on.pass(10_000);
+    expect(on.verdict()).toMatchObject({ state: 'inStep' });
+    expect(on.readiness().lines.join()).not.toContain('every read');
+  });
+
   it.each([
     ['fails', failed],
     ['forbids every write', forbidden],

@@ -71,7 +71,7 @@ export async function stage(options: FakeOptions = {}) {
       hostNamespace: 'h',
       namespaces: { enabled: false },
     },
-    slices: { sync: undefined, missing: [] },
+    slices: { sync: undefined, missingVerbs: [] as string[], notServed: [] as string[] },
     warnings: [],
     phase: 'running',
     startedMs: 0,

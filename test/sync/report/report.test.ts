@@ -110,6 +110,26 @@ describe('a right that is missing on some resources', () => {
   });
 });
 
+describe('a kind that a cluster does not serve', () => {
+  it('has a field and a remedy of its own, and asks for no right', async () => {
+    const on = await stage();
+    const sentence = 'the host cluster does not serve apis/discovery.k8s.io/v1/endpointslices';
+    on.view.slices = { sync: undefined, missingVerbs: [], notServed: [sentence] };
+    const status = statusOf(on.view) as StatusJson;
+    expect(status['endpointSlices']).toEqual({ notServed: [sentence] });
+    expect(status['verdict']).toMatchObject({ isWell: false, sentence: expect.stringContaining(sentence) });
+    expect(attentionOf(status)).toMatchObject([
+      {
+        reason: 'NotServed',
+        remedy: expect.stringMatching(/^upgrade the host cluster, or switch the sync of this kind off/),
+        command: 'kubectl api-versions',
+      },
+    ]);
+    on.view.slices = { sync: undefined, missingVerbs: ['not allowed to list them'], notServed: [] };
+    expect((statusOf(on.view) as StatusJson)['endpointSlices']).toEqual({ missingVerbs: ['not allowed to list them'] });
+  });
+});
+
 describe('a cluster whose trouble changes its kind', () => {
   it('has one outage throughout', async () => {
     const on = await stage();

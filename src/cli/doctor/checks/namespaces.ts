@@ -22,6 +22,7 @@ const hasNamespace: Check = {
     if (found.kind === 'found' || found.kind === 'unknown') patient.homeInstead = await homeInstead(patient);
     switch (found.kind) {
       case 'found':
+        patient.hasSeenNamespace = true;
         return ok(`namespace ${hostNamespace} exists`);
       case 'missing':
         if (await isSwapped(patient))

@@ -48,7 +48,13 @@ export async function review(patient: Patient, side: Side, needed: readonly Perm
   if (denied.length > 0) {
     patient.takeLacked(side, user, denied);
     const details = grouped(denied).map(({ verbs, what, where }) => `${verbs.join(', ')} on ${what} ${where}`);
-    const says = `${who} lacks ${counted(denied.length, 'right')} of ${needed.length}`;
+    const namespace = patient.settings.hostNamespace;
+    const isShut = side === 'host' && denied.length === needed.length && !patient.hasSeenNamespace;
+    // A namespace that is being deleted loses its Roles before it ends.
+    const why = isShut
+      ? `: namespace ${namespace} is being deleted or missing, or has no Role for it (kubectl get namespace ${namespace})`
+      : '';
+    const says = `${who} lacks ${counted(denied.length, 'right')} of ${needed.length}${why}`;
     return fault(says, { details, mend: grantCommand(patient, side) });
   }
   if (unknown > 0) return couldNotCheck(`${counted(unknown, 'review')} of rights got no answer`, { mend: listRights });

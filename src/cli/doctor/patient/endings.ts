@@ -4,6 +4,7 @@ import { X509Certificate } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import type { ClusterAccess } from '../../../cluster/credentials/access.ts';
+import { claimsOf } from '../../../cluster/credentials/why-refused.ts';
 import { counted } from '../../../object/text/in-words.ts';
 import { type Finding, fault, ok, warning } from './finding.ts';
 
@@ -49,16 +50,10 @@ export function peerEnding(socket: Socket): Ending | undefined {
 
 /** Only a token of the form that Kubernetes issues says when it ends. */
 export function endOfToken(token: string | undefined): Ending[] {
-  const payload = token?.split('.')[1];
-  if (payload === undefined) return [];
-  try {
-    const { iat, exp } = JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')) as Record<string, unknown>;
-    if (typeof exp !== 'number') return [];
-    const begins = typeof iat === 'number' ? iat : 0;
-    return [{ what: 'the token', begins: new Date(begins * 1000), ends: new Date(exp * 1000) }];
-  } catch {
-    return [];
-  }
+  const { iat, exp } = claimsOf(token) ?? {};
+  if (typeof exp !== 'number') return [];
+  const begins = typeof iat === 'number' ? iat : 0;
+  return [{ what: 'the token', begins: new Date(begins * 1000), ends: new Date(exp * 1000) }];
 }
 
 export function judgeEndings(endings: readonly Ending[], now: Date, mend: string): Finding {

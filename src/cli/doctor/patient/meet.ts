@@ -2,7 +2,8 @@
 // credentials. Out: the meeting, or why it did not come about. Sends one GET /version.
 
 import { type Clock, pause } from '../../../clock.ts';
-import type { ClusterAccess, Credentials } from '../../../cluster/credentials/access.ts';
+import type { Credentials } from '../../../cluster/credentials/access.ts';
+import { bearerToken } from '../../../cluster/credentials/why-refused.ts';
 import { RawConnection } from '../../../cluster/wire/raw-connection.ts';
 import { silentLog } from '../../../log.ts';
 import { type Ending, endingsOf, endOfToken, peerEnding } from './endings.ts';
@@ -25,7 +26,7 @@ const halfSecondMs = 500;
 export async function meet(credentials: Credentials, version: string, clock: Clock): Promise<Meeting> {
   const access = await credentials.read();
   const connection = new RawConnection({ name: 'doctor', credentials, clock, log: silentLog });
-  const endings = [...endingsOf(access), ...endOfToken(tokenOf(access))];
+  const endings = [...endingsOf(access), ...endOfToken(bearerToken(access))];
   const known: Meeting = { version, aheadMs: undefined, doubtMs: 0, endings, source: credentials.source };
   const beganMs = clock.wallTime().getTime();
   const exchange = connection.send({
@@ -57,9 +58,4 @@ export async function meet(credentials: Credentials, version: string, clock: Clo
     exchange.abort();
     connection.close();
   }
-}
-
-function tokenOf({ headers }: ClusterAccess): string | undefined {
-  const line = headers['authorization'] ?? headers['Authorization'];
-  return typeof line === 'string' ? /^Bearer\s+(.+)$/.exec(line)?.[1] : undefined;
 }

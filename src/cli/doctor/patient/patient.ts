@@ -41,6 +41,8 @@ export class Patient {
   readonly silent = new Set<Side>();
   /** Where the pods of the account are, when it has no right in the host namespace, which is probably another one than meant. */
   homeInstead: string | undefined;
+  /** The host namespace was read, and is not being deleted. */
+  hasSeenNamespace = false;
   /** Of the pod that doctor runs in. */
   podNamespace: string | undefined;
 

@@ -89,11 +89,15 @@ export function rightsItems(asked: AskedStatus): AttentionItem[] {
           }),
         ];
   const unsynced = blocks.flatMap(({ missingVerbs }) => textsIn(missingVerbs));
+  const unserved = blocks.flatMap(({ notServed }) => textsIn(notServed));
   const all = [
     ...unread,
     ...untold,
     ...unsynced.map((message) => troubleItem(asked, 'permissions', { reason: 'MissingVerbs', message })),
   ];
   // One command grants all that one side lacks.
-  return all.map((one) => ({ ...one, group: `rights ${one.command}` }));
+  return [
+    ...all.map((one) => ({ ...one, group: `rights ${one.command}` })),
+    ...unserved.map((message) => troubleItem(asked, 'kinds', { reason: 'NotServed', message })),
+  ];
 }

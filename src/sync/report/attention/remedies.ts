@@ -138,6 +138,13 @@ const advices: Readonly<Record<string, Advice>> = {
   }),
   Forbidden: (trouble) => rightsAdvice(trouble) ?? { ...doctor(trouble), remedy: 'grant the verbs that doctor names' },
   MissingVerbs: (trouble) => rightsAdvice(trouble) ?? { ...doctor(trouble), remedy: 'grant the verbs' },
+  NotServed: (trouble) => {
+    const side = /\bvirtual cluster\b/.test(trouble.message) ? 'virtual' : 'host';
+    return {
+      remedy: `upgrade the ${side} cluster, or switch the sync of this kind off; this shows what the cluster serves`,
+      command: `${administratorsKubectl(trouble.status, side)} api-versions`,
+    };
+  },
   HostNameTaken: otherInPlace,
   HostNamespaceMissing: (trouble) => ({
     remedy: `correct the mapping in sync.toHost.namespaces, or create the host namespace, ${asAdministrator('host')}`,

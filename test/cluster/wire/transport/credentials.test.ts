@@ -46,6 +46,43 @@ describe('credentials that change', () => {
     expect(server.seen).toHaveLength(1);
   });
 
+  const token = (claims: object) => `e30.${Buffer.from(JSON.stringify(claims)).toString('base64url')}.c2ln`;
+  const sub = 'system:serviceaccount:vcluster-vc:hostward';
+  const hour = 3600;
+  test.each<[{ sub?: string; exp?: number }, string, string | undefined]>([
+    [
+      { sub, exp: hour },
+      'the token of ServiceAccount "vcluster-vc/hostward" would last until',
+      'get serviceaccount hostward',
+    ],
+    [
+      { sub },
+      'the token of ServiceAccount "vcluster-vc/hostward" is of another cluster, or the account was deleted',
+      '-n vcluster-vc',
+    ],
+    [{ sub, exp: -hour }, 'the token of ServiceAccount "vcluster-vc/hostward" ended at', 'renew the token'],
+    [{ exp: -hour }, 'the token ended at', 'renew the token'],
+    [{ exp: hour }, '401 no', undefined],
+    [{ sub, exp: 1e300 }, 'is of another cluster, or the account was deleted', 'get serviceaccount'],
+  ])('a 401 says what the token %j tells of itself', async ({ exp, ...claims }, says, fix) => {
+    const now = clock.wallTime().getTime() / 1000;
+    const headers = { authorization: `Bearer ${token({ ...claims, ...(exp && { exp: now + exp }) })}` };
+    const connection = connect(rotating(server.url, () => ({ headers })));
+    for (let i = 0; i < 2; i++)
+      server.script('read', ({ response }) => sendStatus(response, 401, 'Unauthorized', 'no'));
+    const answer = await get(connection);
+    expect(answer).toMatchObject({ kind: 'unauthorized', message: expect.stringContaining(says) });
+    const wanted = expect.stringContaining(fix ?? 'renew the token or the client certificate');
+    expect(await probe(connection)).toMatchObject({ faults: [{ fix: wanted }] });
+    server.script('watch', ({ response }) => sendStatus(response, 401, 'Unauthorized', 'no'));
+    const sink = { chunk: () => {} } as never;
+    const watched = connection.stream(
+      { path: '/api/v1/endpoints?watch=1', accept: 'application/json', silenceMs: 1000 } as never,
+      sink,
+    );
+    expect(await watched.ended).toMatchObject({ kind: 'answered', answer: { message: expect.stringContaining(says) } });
+  });
+
   test('files are read once a minute, not at each request', async () => {
     const credentials = rotating(server.url, () => ({}));
     const connection = connect(credentials);
