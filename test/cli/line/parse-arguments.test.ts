@@ -80,6 +80,16 @@ describe('parseCommandLine()', () => {
     expect(fault.hint).toContain(hint);
   });
 
+  it('takes an empty value where one has a meaning', () => {
+    expect(optionsOf('eval', '1', '--path', '').text('path')).toBe('');
+    expect(optionsOf('eval', '1', '--path=').text('path')).toBe('');
+  });
+
+  it('takes a dash before a digit for a number, and not for the next option', () => {
+    expect(optionsOf('eval', 'value', '--value', '-1').text('value')).toBe('-1');
+    expect(optionsOf('eval', 'value', '--value', '-.5').text('value')).toBe('-.5');
+  });
+
   it('takes the files of check with and without the option, in the order of the command line', () => {
     const parsed = parseCommandLine(['check', 'a.yaml', '-c', 'b.yaml', '-o', 'json', 'c.yaml']);
     expect(parsed.kind === 'command' && parsed.options.texts('config')).toEqual(['a.yaml', 'b.yaml', 'c.yaml']);

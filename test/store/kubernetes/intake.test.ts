@@ -2,16 +2,16 @@ import { describe, expect, it } from 'vitest';
 import type { HostRecord } from '../../../src/store/kubernetes/host-records.ts';
 import { Intake } from '../../../src/store/kubernetes/intake.ts';
 import { nameOf, recordData, replicaData, replicaName } from '../../../src/store/kubernetes/record-format.ts';
-import type { Judge } from '../../../src/store/kubernetes/record-reader.ts';
+import type { Judge, RecordReaderOptions } from '../../../src/store/kubernetes/record-reader.ts';
 import { Seals } from '../../../src/store/kubernetes/seals.ts';
 import { Timeline } from '../../../src/store/timeline.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 
 /** A store of one replica that has read nothing yet. */
-function opened() {
+function opened(options: RecordReaderOptions = {}) {
   const seals = new Seals([{ version: 1, bytes: new Uint8Array(32) }]);
   seals.useStore('first');
-  const intake = new Intake({ clock: new VirtualClock(), seals: () => seals });
+  const intake = new Intake({ clock: new VirtualClock(), seals: () => seals, ...options });
   const timeline = new Timeline();
   const recordOf = (key: string, value: string, version: number): HostRecord => {
     const data = recordData(key, value, undefined, { offset: 0, after: version - 1 });
@@ -45,6 +45,24 @@ describe('Intake', () => {
     expect(intake.size).toEqual({ records: 1, bytes: 3 });
     list([recordOf('/b', '"1"', 60)]);
     expect(intake.size).toEqual({ records: 1, bytes: 3 });
+  });
+
+  it('leaves a record aside whose value nobody can use, sealed or not, and takes it in when it is good again', () => {
+    const told: [string, string | undefined][] = [];
+    const isUsable = ({ value }: { value: string }) => value.startsWith('"');
+    const { intake, list, change, recordOf } = opened({
+      isUsable,
+      unusable: (name, why) => void told.push([name, why]),
+    });
+    list([recordOf('/a', 'broken', 1), recordOf('/b', '"fine"', 2)]);
+    expect([...intake.aside]).toEqual([[nameOf('/a'), 'its value is damaged']]);
+    expect(intake.size).toEqual({ records: 1, bytes: 6 });
+    change(recordOf('/a', '"good"', 3), true);
+    expect([...intake.aside]).toEqual([]);
+    expect(told).toEqual([
+      [nameOf('/a'), 'its value is damaged'],
+      [nameOf('/a'), undefined],
+    ]);
   });
 
   it.each([

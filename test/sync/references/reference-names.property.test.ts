@@ -3,7 +3,13 @@ import { expect, it } from 'vitest';
 import { referenceKinds } from '../../../src/config/settings/table/patch-rules.ts';
 import { type Key, keyOf } from '../../../src/object/meta/object.ts';
 import { createPlacement } from '../../../src/sync/plan/placement.ts';
-import { type KnownObjects, type Naming, ReferenceNames } from '../../../src/sync/references/reference-names.ts';
+import {
+  copyPlaceOf,
+  type KnownObjects,
+  type Naming,
+  ReferenceNames,
+  type ReferenceStanding,
+} from '../../../src/sync/references/reference-names.ts';
 
 // With "x" and "-" alone most names and namespaces can be split in more than one way.
 const word = fc
@@ -77,4 +83,32 @@ it('a host name comes back as the object that it was made from, whatever else ex
     ),
     { numRuns: 2000 },
   );
+});
+
+const single = createPlacement({ virtualCluster: 'vc', hostNamespace: 'hns' });
+const secret = { kind: 'Secret', namespace: 'default', name: 'db-with-a-name-that-no-long-name-has-room-for-at-all' };
+const onHost = (name: string) => ({
+  kind: 'Secret',
+  host: { namespace: 'hns', name },
+  namespace: 'default',
+  mayBeElsewhere: false,
+});
+
+it('a command without clusters knows what it has translated, but not what was the host’s own then', () => {
+  for (const first of ['named', 'imported'] as const) {
+    let standing: ReferenceStanding = first;
+    const names = new ReferenceNames({ naming: () => 'generated', standingOf: () => standing });
+    names.toHost(secret, single);
+    standing = 'named';
+    const host = copyPlaceOf(secret, { placement: single, naming: 'generated' })?.name ?? '';
+    expect(names.toVirtual(onHost(host), single).kind).toBe(first === 'named' ? 'known' : 'lost');
+  }
+});
+
+it('a long name that only one virtual name explains is known, also where no object of that name exists any more', () => {
+  const names = new ReferenceNames({ naming: () => 'vcluster', known: new Objects() });
+  expect(names.toVirtual(onHost('db-x-default-x-vc'), single)).toEqual({
+    kind: 'known',
+    place: { namespace: 'default', name: 'db' },
+  });
 });

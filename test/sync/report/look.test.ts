@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import type { Answer } from '../../../src/cluster/answer.ts';
 import type { SandboxSetup } from '../../../src/expression/realm/harness.ts';
 import type { Sandbox, SandboxOutcome } from '../../../src/expression/sandbox/sandbox.ts';
 import { objectMain } from '../../../src/pages/status/object-page.ts';
@@ -137,6 +138,29 @@ describe('everything about one name', () => {
       inSync: 'nothing is to be written',
       'refused/NameCollision': expect.stringMatching(/^nothing: its host name belongs to /),
     });
+  });
+
+  it('says that the next pass reads the Service first when the last one got no answer', async () => {
+    world = new FakeWorld();
+    for (const [name, namespace] of [
+      ['col', 'default-x-default'],
+      ['col-x-default', 'default'],
+    ] as const)
+      putPair(world, name, '10.0.0.1', { namespace });
+    const get = async (): Promise<Answer> => ({
+      kind: 'throttled',
+      retryAfterMs: undefined,
+      message: 'too many requests',
+    });
+    await world.run({ hostWriter: { ...world.host.writer(), get } });
+    const on = createPageFacts({
+      ...{ clock: world.clock, contents: () => [], referrersOf: () => [] },
+      syncs: () => [world.sync],
+    });
+    const plans = await Promise.all(
+      ['default-x-default/col', 'default/col-x-default'].map(async (key) => (await on.details(key)).objects[0]?.plan),
+    );
+    expect(plans).toContain('the next pass reads the service on the host first');
   });
 
   it('says of a standby that it sends nothing, and who leads', async () => {

@@ -248,6 +248,43 @@ describe('a kubeconfig with a client certificate', () => {
     expect(upstream.asked.some(({ method, path: at }) => method === 'DELETE' && isRequest(at))).toBe(true);
   });
 
+  it('takes what is signed although somebody else was first to approve the request', async () => {
+    const { upstream, ask } = await scene(byCluster);
+    const made = await makeAuthority('signer', new Date());
+    const signed = { certificate: Buffer.from(made.certPem).toString('base64') };
+    upstream.reply = standInReply((method, at) => {
+      if (method === 'PUT' && at.endsWith('/approval')) return status(409, 'Conflict');
+      if (method !== 'GET' || !isRequest(at)) return undefined;
+      return { code: 200, body: { kind: 'C', apiVersion: 'v1', metadata: { name: 'x' }, status: signed } };
+    });
+    const answer = await ask();
+    expect(answer, answer.text).toMatchObject({ code: 201 });
+    expect(String(answer.body['status']?.['kubeConfig'])).toContain(signed.certificate.slice(0, 60));
+  });
+
+  it('says why Hostward may not approve the request', async () => {
+    const { upstream, ask } = await scene(byCluster);
+    upstream.reply = standInReply((method, at) =>
+      method === 'PUT' && at.endsWith('/approval') ? status(403, 'Forbidden') : undefined,
+    );
+    const refused = await ask();
+    expect(refused).toMatchObject({ code: 502, body: { message: expect.stringContaining('upstream-rbac') } });
+    expect(upstream.asked.some(({ method, path: at }) => method === 'DELETE' && isRequest(at))).toBe(true);
+  });
+
+  it.each([
+    [86_400, false],
+    [86_401, true],
+  ])(
+    'that lives %d seconds and is signed for the listener of Hostward warns of a long life: %s',
+    async (ttl, isLong) => {
+      const { ask } = await scene({ ingress: { server, servedBy: 'hostward' } });
+      const made = await ask({ certificateTTL: ttl });
+      expect(made, made.text).toMatchObject({ code: 201 });
+      expect(String(made.headers['warning'] ?? '').includes('the client certificate is valid until')).toBe(isLong);
+    },
+  );
+
   it('waits ten seconds for a silent signer, and asks for no duration when the life is 0', async () => {
     const clock = movedClock();
     const { upstream, ask } = await scene(byCluster, clock);

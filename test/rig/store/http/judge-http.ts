@@ -48,6 +48,7 @@ export interface Listed {
 export type Line =
   | { type: 'ADDED' | 'MODIFIED' | 'DELETED'; thing: Thing }
   | { type: 'BOOKMARK'; revision: number; endsInitial: boolean }
+  /** Code 0: the server has ended the answer without one. Else as it was told, or the status of an answer that is no watch. */
   | { type: 'ERROR'; code: number; at: number };
 
 type Told = Extract<Line, { thing: Thing }>;
@@ -170,7 +171,9 @@ class Story {
     let last = from ?? 0;
     for (const line of open) {
       if (line.type === 'ERROR') {
-        if (line.code !== 410 || !this.#isCompacted(last, line.at)) yield `ended with ${line.code} at ${last}`;
+        // One that was open when its place was forgotten ends without a word.
+        if (![0, 410].includes(line.code) || !this.#isCompacted(last, line.at))
+          yield `ended with ${line.code} at ${last}`;
         return;
       }
       const next = due[0]?.thing.revision ?? Number.POSITIVE_INFINITY;

@@ -73,9 +73,11 @@ async function serving(
     store: plant === undefined ? told : planted(told, plant),
     watch: { bookmarkIntervalMs, maxWatchMs },
   });
+  player.isServed = true;
   try {
     await work(shop);
   } finally {
+    player.isServed = false;
     await shop.stop();
     await store.stop();
   }
@@ -83,11 +85,14 @@ async function serving(
 
 class Player {
   readonly history: HttpHistory = { changes: [], writes: [], lists: [], watches: [], compactions: [], unjudged: [] };
+  isServed = false;
   #compact: (upTo: number) => Promise<void> = async () => {};
   #moment = 0;
   #latest = 0;
   #count = 0;
   #isOver = false;
+  /** Why a watch could not be opened again. */
+  #broken: unknown;
   #known = new Map<string, number>();
   #following = new Map<WatchSeen, { last: number; ended: Promise<void>; cut(): void; moved: () => void }>();
   readonly #longEvery: number;
@@ -132,6 +137,7 @@ class Player {
     for (const key of ['a/1', 'b/1']) await this.#write(shop, { verb: 'update', key, expect: undefined, side: 'left' });
     for (const key of ['a/1', 'b/1']) await this.#write(shop, { verb: 'create', key, expect: undefined, side: 'left' });
     this.#isOver = true;
+    if (this.#broken !== undefined) throw this.#broken;
     const over = new AbortController();
     const asks = async () => (await shop.call('GET', `${collectionOf('a')}/1`)).status === 200;
     let verdict: Verdict | undefined;
@@ -265,24 +271,38 @@ class Player {
       headers: { authorization: 'Bearer owner-token' },
       signal: gone.signal,
     });
+    // It opens a watch of a past that it has forgotten too, and says so in the first line.
+    if (response.status !== 200) {
+      await response.body?.cancel();
+      seen.lines.push({ type: 'ERROR', code: response.status, at: this.#moment++ });
+    }
     const following = { last: after ?? 0, ended: Promise.resolve(), cut: () => gone.abort(), moved: () => undefined };
     this.#following.set(seen, following);
-    following.ended = this.#follow(seen, new Lines(response.body as ReadableStream<Uint8Array>)).finally(() => {
+    const lines = new Lines(response.body as ReadableStream<Uint8Array>);
+    following.ended = this.#follow(seen, lines, () => gone.signal.aborted).finally(() => {
       this.#following.delete(seen);
       following.moved();
     });
-    void following.ended.then(() => {
-      const isGone = seen.lines.at(-1)?.type === 'ERROR';
-      if (!this.#isOver)
-        return this.#watch(shop, selection, isGone || following.last === 0 ? undefined : following.last);
-    });
+    following.ended
+      .then(() => {
+        const end = seen.lines.at(-1);
+        const isGone = end?.type === 'ERROR' && end.code === 410;
+        if (this.isServed && !this.#isOver)
+          return this.#watch(shop, selection, isGone || following.last === 0 ? undefined : following.last);
+      })
+      .catch((error: unknown) => {
+        if (this.isServed) this.#broken ??= error;
+      });
   }
 
-  async #follow(seen: WatchSeen, lines: Lines): Promise<void> {
+  async #follow(seen: WatchSeen, lines: Lines, wasCut: () => boolean): Promise<void> {
     try {
       for (;;) {
         const line = await lines.next();
-        if (line === undefined) return;
+        if (line === undefined) {
+          this.#noteEnd(seen, wasCut);
+          return;
+        }
         const { type, object } = line as { type: string; object: Item & { code: number } };
         const following = this.#following.get(seen);
         if (type === 'ERROR') seen.lines.push({ type, code: object.code, at: this.#moment++ });
@@ -302,8 +322,14 @@ class Player {
         following?.moved();
       }
     } catch {
-      // It was cut.
+      this.#noteEnd(seen, wasCut);
     }
+  }
+
+  /** A server has no reason to end one that is so young. */
+  #noteEnd(seen: WatchSeen, wasCut: () => boolean): void {
+    if (this.isServed && !wasCut() && seen.lines.at(-1)?.type !== 'ERROR')
+      seen.lines.push({ type: 'ERROR', code: 0, at: this.#moment++ });
   }
 
   #learn(key: string, revision: number): void {

@@ -61,9 +61,9 @@ function* sightsOf({ changes, writes, lists, watches }: HttpHistory): Generator<
     const held = first.slice(0, -1).reduce((sum, word) => sum + storedText(word).length, 0);
     if (held > heldLength) yield 'longStates';
     for (const line of lines) {
-      if (line.type === 'ERROR') yield 'tooOldWatches';
-      else if (line.type !== 'BOOKMARK') yield 'events';
-      else yield line.endsInitial ? 'states' : 'bookmarks';
+      if (line.type === 'ERROR' && line.code === 410) yield 'tooOldWatches';
+      if ('thing' in line) yield 'events';
+      if (line.type === 'BOOKMARK') yield line.endsInitial ? 'states' : 'bookmarks';
       if (line.type === 'DELETED' && !deleted.has(line.thing.revision)) yield 'left';
     }
   }

@@ -27,6 +27,8 @@ const mostPast = 8;
 /** How far behind the past is that clients ask for, and how far ahead the future. */
 const oldest = 30;
 const ahead = 5;
+/** A refused one is soon answered. */
+const remakes = 4;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 export class Client {
@@ -79,6 +81,9 @@ export class Client {
         for (const isFresh of [true, false]) await this.#ask({ verb: 'get', key, isFresh });
         return;
       }
+      case 'remake':
+        for (let nth = 0; nth < remakes; nth++) await this.write(this.#recorder.lastRemoved ?? keys[0], 0, false);
+        return;
       case 'list':
         await this.#list(step);
         return;

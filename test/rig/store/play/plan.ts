@@ -9,6 +9,8 @@ export type Step =
   | { do: 'get'; key: string; isFresh: boolean }
   /** A fresh read of what somebody has just written, and what memory has of it then. */
   | { do: 'chase' }
+  /** Makes a key again that somebody is about to remove. */
+  | { do: 'remake' }
   | { do: 'list'; prefix: string; at: 'now' | 'old' | 'future' }
   /** All pages at the revision of the first, with `between` other steps of other clients in between. */
   | { do: 'pages'; prefix: string; limit: number; between: number }
@@ -48,7 +50,7 @@ const shareLong = 0.3;
 const shareCut = 0.5;
 const shareKilled = 0.3;
 const shareFull = 0.2;
-const shareChased = 0.2;
+const shareChased = 0.3;
 const shareEnded = 0.4;
 
 export function planOf(seed: number, promises: Promises): Plan {
@@ -87,7 +89,9 @@ export function planOf(seed: number, promises: Promises): Plan {
 
 function withChases(clients: Step[][], chance: Chance): Step[][] {
   return clients.map((steps) =>
-    steps.flatMap((step): Step[] => (chance.isHit(shareChased) ? [step, { do: 'chase' }] : [step])),
+    steps.flatMap((step): Step[] =>
+      chance.isHit(shareChased) ? [step, { do: chance.pick(['chase', 'remake'] as const) }] : [step],
+    ),
   );
 }
 

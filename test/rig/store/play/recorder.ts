@@ -7,6 +7,8 @@ export class Recorder {
   readonly history: History;
   /** The key of the last write that was acknowledged. */
   lastWritten: string | undefined;
+  /** The key that somebody was the last to ask the removal of. */
+  lastRemoved: string | undefined;
   readonly #latestMs: number;
   #moment = 0;
   #calls = 0;
@@ -27,6 +29,7 @@ export class Recorder {
 
   async ask(client: number, reach: Reach, asked: Asked): Promise<Answered> {
     const calledAt = this.now();
+    if (asked.verb === 'write' && asked.value === undefined) this.lastRemoved = asked.key;
     const asking = reach.ask(asked);
     this.#fall('call', ++this.#calls);
     const answered = await asking;

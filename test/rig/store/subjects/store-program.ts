@@ -8,7 +8,7 @@ import { LocalReach } from './local-reach.ts';
 import { type Plant, planted } from './planted.ts';
 import { plantedReplicas } from './planted-replica.ts';
 import type { FromStore, PlaceOfStore, ToStore } from './process-messages.ts';
-import { strained } from './strained-host.ts';
+import { slowToAnswer, strained } from './strained-host.ts';
 import type { OpenWatch } from './subject.ts';
 
 /** On a busy machine a history may take longer than the past is kept, and nobody has asked for that to be forgotten. */
@@ -63,7 +63,7 @@ function replicaOn(
   plant?: Plant,
 ): Store {
   const plain = recordsOn(server, namespace, replica);
-  const host = isStrained ? strained(plain) : plain;
+  const host = isStrained ? strained(plain) : slowToAnswer(plain);
   return storeOn(server, namespace, { replica, host }, plant && plantedReplicas[plant]);
 }
 

@@ -12,6 +12,17 @@ export function strained(host: HostRecords): HostRecords {
   return host;
 }
 
+/** The other way round: the stream tells of a change, and of what others make of it, before whoever asked for the change has an answer. */
+export function slowToAnswer(host: HostRecords): HostRecords {
+  const remove = host.remove.bind(host);
+  host.remove = async (...asked) => {
+    const removal = await remove(...asked);
+    await new Promise<void>((resolve) => later(resolve));
+    return removal;
+  };
+  return host;
+}
+
 /** Timers of one length fire in their order. */
 function late(listener: HostListener): HostListener {
   let changes = 0;
