@@ -185,8 +185,9 @@ export class Callers {
     const found = credentialOf(now, world, { nowMs, address });
     if (found.kind === 'dead') return unauthorized(deadText[found.because]);
     if (isRotated(session, now, nowMs)) return unauthorized('the value of the access key was rotated');
-    // Most looks find no change, so this cheap comparison comes first.
-    if (now === facts && directory === world.directory) return undefined;
+    // Most looks find no change, so this cheap comparison comes first. The scopes of the makers change without the key.
+    const hasSameScopes = found.credential.scopes.every((scope, nth) => scope === credential.scopes[nth]);
+    if (now === facts && directory === world.directory && hasSameScopes) return undefined;
     const isSame = viewOf(now, found.credential, world.directory) === viewOf(facts, credential, directory);
     return isSame ? undefined : changedRights;
   }
