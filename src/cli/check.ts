@@ -105,7 +105,7 @@ function unjudgedNotes(loaded: LoadedAll): string[] {
   if (tentative === undefined) {
     const because = placeOf(others[0] ?? faults[0]);
     return [
-      ...loaded.unread.map((file) => `the keys in ${file} were not looked at, because it is not YAML`),
+      ...loaded.unread.map((file) => `the keys in ${file} were not looked at, because it is not one map of settings`),
       `patches were not tried on samples, and settings not compared with one another, because of ${because}`,
     ];
   }

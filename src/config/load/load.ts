@@ -99,10 +99,7 @@ export function* loadSteps(options: LoadOptions): Steps<Loaded> {
   yield;
   mappingFaults(root, values, names, { faults, warnings });
   const place = find(root, topLevel) ? topLevel : underGlobal;
-  faults.push(
-    ...managementFaults(values.hostward.management, own, place),
-    ...directFaults(values.hostward.direct, own, place),
-  );
+  faults.push(...managementFaults(values.hostward, own, place), ...directFaults(values.hostward.direct, own, place));
   const positions = new Positions(root);
   const order = options.files.map((file) => file.name);
   const parts = (): LoadedParts => {

@@ -11,6 +11,7 @@ import {
   type ManagementValues,
   shortestCertificateSeconds,
 } from './management-settings.ts';
+import { parseListen } from './text-rules.ts';
 
 interface Problem {
   code: 'CONFIG_DUPLICATE_NAME' | 'CONFIG_UNKNOWN_NAME' | 'CONFIG_MEMBER' | 'CONFIG_MANAGEMENT';
@@ -26,13 +27,13 @@ const longestProjectName = 61;
 
 /** `own` is the tree of our own settings, and `place` is its path. */
 export function managementFaults(
-  values: ManagementValues | undefined,
+  { management: values, listen }: { management?: ManagementValues | undefined; listen: string },
   own: TreeNode | undefined,
   place: SettingsPath,
 ): Fault[] {
   if (values === undefined) return [];
   const positions = new Positions(own);
-  return managementProblems(values).map(({ path, ...parts }) => {
+  return managementProblems(values, listen).map(({ path, ...parts }) => {
     const below = ['management', ...path];
     return fault({ ...parts, at: positions.positionOf(below), path: showPath([...place, ...below]) });
   });
@@ -49,7 +50,7 @@ export function servesManagementAlone(root: TreeNode | undefined, own: TreeNode 
   return isOurs && [...own.entries.keys()].every((key) => withoutSync.has(key));
 }
 
-function managementProblems(values: ManagementValues): Problem[] {
+function managementProblems(values: ManagementValues, statusListen: string): Problem[] {
   const users = new Set([builtInAdministrator, ...values.administrators.users]);
   for (const user of values.users) if (user?.name !== undefined) users.add(user.name);
   const known: Known = {
@@ -66,6 +67,7 @@ function managementProblems(values: ManagementValues): Problem[] {
     ...values.clusters.flatMap((cluster, at) => members(cluster?.members ?? [], ['clusters', at, 'members'], known)),
     ...values.projects.flatMap((_, at) => projectProblems(values, at, known)),
     ...listenerProblems(values),
+    ...listenProblems(values, statusListen),
   ];
 }
 
@@ -159,7 +161,7 @@ function projectProblems({ projects }: ManagementValues, at: number, known: Know
   return problems;
 }
 
-function listenerProblems({ listen, ingressListen, projects }: ManagementValues): Problem[] {
+function listenerProblems({ ingressListen, projects }: ManagementValues): Problem[] {
   const problems: Problem[] = [];
   const hosts = new Map<string, string>();
   for (const [at, project] of projects.entries()) {
@@ -188,9 +190,28 @@ function listenerProblems({ listen, ingressListen, projects }: ManagementValues)
       hosts.set(host, `${project?.name}/${instance?.name}`);
     }
   }
-  if (ingressListen !== undefined && ingressListen === listen && !listen.endsWith(':0')) {
-    const parts = { found: 'the address of listen', wanted: 'a separate address' };
-    problems.push({ code: 'CONFIG_MANAGEMENT', path: ['ingressListen'], ...parts });
-  }
   return problems;
+}
+
+function listenProblems({ listen, ingressListen }: ManagementValues, statusListen: string): Problem[] {
+  const all = { 'hostward.listen': statusListen, 'hostward.management.listen': listen };
+  const problem = (setting: string, text: string | undefined, others: Record<string, string>): Problem[] => {
+    const taken = Object.keys(others).find((other) => meet(text, others[other]));
+    if (taken === undefined) return [];
+    const parts = { found: `the address of ${taken}`, wanted: 'a separate address' };
+    return [{ code: 'CONFIG_MANAGEMENT', path: [setting], ...parts }];
+  };
+  return [
+    ...problem('listen', listen, { 'hostward.listen': statusListen }),
+    ...problem('ingressListen', ingressListen, all),
+  ];
+}
+
+const everyAddress = new Set(['0.0.0.0', '::']);
+
+/** Whether two listeners cannot be open at once. Port 0 is another port each time. */
+function meet(one: string | undefined, other: string | undefined): boolean {
+  const [a, b] = [one, other].map((text) => (text === undefined ? undefined : parseListen(text)));
+  if (a === undefined || b === undefined || a.port !== b.port || a.port === 0) return false;
+  return a.host === b.host || everyAddress.has(a.host) || everyAddress.has(b.host);
 }

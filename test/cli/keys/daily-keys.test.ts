@@ -95,6 +95,20 @@ describe('--out FILE', () => {
     expect([empty.code, empty.files.get('/home/first.key')?.text]).toEqual([0, expect.stringMatching(/^mpk_/)]);
   });
 
+  it('says how to get another value when the disk is full at the last moment', async () => {
+    const { context, err } = scene({ files: { '/home/h.yaml': configuration(bench.folder) } });
+    const full = async (path: string) => {
+      if (path.endsWith('.key')) throw Object.assign(new Error('no space'), { code: 'ENOSPC', syscall: 'write', path });
+    };
+    const files = { ...context.files, write: full };
+    const argv = ['keys', 'create', 'lost', '--admin', '--out', 'lost.key', '--config', 'h.yaml'];
+    expect(await runCommandLine({ ...context, files, clock: systemClock }, argv)).toBe(3);
+    expect(err()).toBe(
+      'hostward: the value of the key is lost: cannot write "/home/lost.key": the disk is full\nthe key is made all the same: hostward keys rotate lost gives it a new value\n',
+    );
+    expect((await bench.local('keys', 'get', 'lost')).code).toBe(0);
+  });
+
   it('makes no key when the file cannot be written', async () => {
     const argv = ['keys', 'create', 'unfiled', '--admin', '--out', 'folder'];
     const said = await runWithFiles(bench.folder, argv, { '/home/folder/': '' });

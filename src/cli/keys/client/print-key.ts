@@ -3,7 +3,7 @@ import { basename, resolve } from 'node:path';
 import { isRecord } from '../../../object/text/json.ts';
 import { CommandFault, type Context, exitCodes } from '../../line/context.ts';
 import type { Options } from '../../line/parse-arguments.ts';
-import { requireFolderOf } from '../../line/system-fault.ts';
+import { requireFolderOf, systemFault } from '../../line/system-fault.ts';
 
 /** The same limit as that of spec.ttl. */
 export const longestTTL = { ms: 3_153_600_000_000, says: '100 years' };
@@ -38,6 +38,8 @@ export function sayWarnings(context: Context, warnings: readonly string[]): void
   for (const warning of warnings) context.stderr.write(`Warning: ${warning}\n`);
 }
 
+const another = (name: string) => `the key is made all the same: hostward keys rotate ${name} gives it a new value`;
+
 /** The value alone on standard output or in the file of --out, or in JSON with what else is known. */
 export async function saySecret(
   context: Context,
@@ -48,9 +50,15 @@ export async function saySecret(
   const warnings = of.warnings.filter((warning) => !saidAnyway.test(warning));
   if (accessKey === '')
     throw new CommandFault(exitCodes.environment, 'the server answered without the value of the key', {
-      hint: `the key is made all the same: hostward keys rotate ${name} gives it a new value`,
+      hint: another(name),
     });
-  const file = await writeSecret(context, options, `${accessKey}\n`);
+  const file = await writeSecret(context, options, `${accessKey}\n`).catch((cause: unknown) => {
+    const why = systemFault(cause)?.message ?? String(cause);
+    throw new CommandFault(exitCodes.environment, `the value of the key is lost: ${why}`, {
+      hint: another(name),
+      cause,
+    });
+  });
   if (options.choice('output') === 'json') {
     const secret = file === undefined ? { accessKey } : { file };
     context.stdout.write(`${JSON.stringify({ name, ...secret, ...more, warnings }, undefined, 2)}\n`);
@@ -77,7 +85,8 @@ export async function tryOut(context: Context, options: Options, { isNew = false
   const trial = `${path}.trial`;
   await context.files.write(trial, '', { mode: secretMode });
   await context.files.remove(trial);
-  if (isNew && names.includes(basename(path)) && (await context.files.read(path)) !== '')
+  const holdsNothing = async () => (await context.files.read(path).catch(() => 'unreadable')) === '';
+  if (isNew && names.includes(basename(path)) && !(await holdsNothing()))
     throw new CommandFault(
       exitCodes.input,
       `--out ${options.text('out')}: the file is there already, and may hold another key`,

@@ -132,7 +132,7 @@ describe('check on several faults of one configuration', () => {
       expect.stringMatching(/^settings were not compared with one another, because of the fault at v\.yaml:1:\d+$/),
     ]);
     expect((await checkText('hostward: {\n')).unjudged).toEqual([
-      'the keys in v.yaml were not looked at, because it is not YAML',
+      'the keys in v.yaml were not looked at, because it is not one map of settings',
       expect.stringMatching(
         /^patches were not tried on samples, and settings not compared with one another, because of the fault at v\.yaml:\d/,
       ),

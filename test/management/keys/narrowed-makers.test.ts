@@ -2,8 +2,8 @@
 // for its kubeconfig.
 import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Behind, openBehind, people, placesAt } from '../proxy/upstream.ts';
 import { keysPath, type Stream, until } from '../server/bench.ts';
-import { type Behind, openBehind, people, placesAt } from './upstream.ts';
 
 const management = '/kubernetes/management/apis/management.platform/v1';
 const instances = `${management}/namespaces/p-shop/virtualclusterinstances`;
