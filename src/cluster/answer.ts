@@ -30,5 +30,5 @@ export type Answer =
       fix?: string;
       mayPass?: boolean;
     }
-  /** The request was not sent: there is no valid lease, or the writer was stopped. */
+  /** The request was not sent: there is no valid lease or nobody wants it any more, or the writer was stopped. */
   | { kind: 'notSent'; reason: 'noLease' | 'stopped' };

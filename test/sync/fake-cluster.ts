@@ -1,7 +1,7 @@
 import type { Answer } from '../../src/cluster/answer.ts';
 import type { Found, Item, ProofState, Window, WindowListener } from '../../src/cluster/window/window.ts';
 import type { ResourceRef } from '../../src/cluster/wire/scope.ts';
-import type { Writer } from '../../src/cluster/write/writer.ts';
+import type { StillWanted, Writer } from '../../src/cluster/write/writer.ts';
 import { type Key, type KubeObject, keyOf } from '../../src/object/meta/object.ts';
 
 /**
@@ -101,6 +101,29 @@ export class FakeServer {
       },
     };
   }
+}
+
+/** Between `hold` and `release` writes wait, as for the write rate; then only those leave that are still wanted. */
+export function holdableWrites(server: FakeServer): { hold(): void; release(): void } {
+  const writer = server.writer();
+  let release = (): void => {};
+  let held: Promise<void> | undefined;
+  const leave = async (isWanted: StillWanted | undefined, write: () => Promise<Answer>): Promise<Answer> => {
+    await held;
+    return isWanted?.() === false ? { kind: 'notSent', reason: 'noLease' } : write();
+  };
+  server.writer = () => ({
+    ...writer,
+    create: (ref, object, isWanted) => leave(isWanted, () => writer.create(ref, object)),
+    patch: (ref, place, mergePatch, isWanted) => leave(isWanted, () => writer.patch(ref, place, mergePatch)),
+    remove: (ref, place, preconditions, isWanted) => leave(isWanted, () => writer.remove(ref, place, preconditions)),
+  });
+  const hold = () => {
+    held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+  };
+  return { hold, release: () => release() };
 }
 
 /**

@@ -15,7 +15,7 @@ import type { ApiRequest, Connection, RequestHandle } from '../wire/connection.t
 import type { ResourceRef } from '../wire/scope.ts';
 import { collectionPath, objectPath } from '../wire/scope.ts';
 import { InFlightLimit } from './in-flight-limit.ts';
-import type { Preconditions, Writer } from './writer.ts';
+import type { Preconditions, StillWanted, Writer } from './writer.ts';
 
 export interface WriterOptions {
   connection: Connection;
@@ -109,7 +109,7 @@ class PacedWriter implements Writer {
     return this.#enqueue({ verb: 'get', request: { method: 'GET', path: objectPath(ref, place) } });
   }
 
-  create(ref: ResourceRef, object: KubeObject): Promise<Answer> {
+  create(ref: ResourceRef, object: KubeObject, isWanted?: StillWanted): Promise<Answer> {
     const { namespace } = object.metadata;
     const path = `${collectionPath(ref, namespace)}?fieldManager=${this.#fieldManager}`;
     return this.#enqueueWrite(
@@ -119,12 +119,17 @@ class PacedWriter implements Writer {
         path,
         body: JSON.stringify(object),
         contentType: 'application/json',
-        permit: this.#permit,
+        permit: this.#permitFor(isWanted),
       },
     );
   }
 
-  patch(ref: ResourceRef, place: { namespace: string; name: string }, mergePatch: object): Promise<Answer> {
+  patch(
+    ref: ResourceRef,
+    place: { namespace: string; name: string },
+    mergePatch: object,
+    isWanted?: StillWanted,
+  ): Promise<Answer> {
     return this.#enqueueWrite(
       { verb: 'patch', ref, ...place },
       {
@@ -132,12 +137,17 @@ class PacedWriter implements Writer {
         path: `${objectPath(ref, place)}?fieldManager=${this.#fieldManager}`,
         body: JSON.stringify(mergePatch),
         contentType: 'application/merge-patch+json',
-        permit: this.#permit,
+        permit: this.#permitFor(isWanted),
       },
     );
   }
 
-  remove(ref: ResourceRef, place: { namespace: string; name: string }, preconditions: Preconditions): Promise<Answer> {
+  remove(
+    ref: ResourceRef,
+    place: { namespace: string; name: string },
+    preconditions: Preconditions,
+    isWanted?: StillWanted,
+  ): Promise<Answer> {
     const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background', preconditions };
     return this.#enqueueWrite(
       { verb: 'delete', ref, ...place },
@@ -146,9 +156,14 @@ class PacedWriter implements Writer {
         path: objectPath(ref, place),
         body: JSON.stringify(body),
         contentType: 'application/json',
-        permit: this.#permit,
+        permit: this.#permitFor(isWanted),
       },
     );
+  }
+
+  #permitFor(isWanted: StillWanted | undefined): () => boolean {
+    const permit = this.#permit;
+    return isWanted === undefined ? permit : () => permit() && isWanted();
   }
 
   async stop(withinMs: number): Promise<void> {
@@ -186,6 +201,11 @@ class PacedWriter implements Writer {
     for (;;) {
       const next = this.#queue.first;
       if (next === undefined || this.#inFlight >= this.#limit.value) return;
+      if (next.request.permit?.() === false) {
+        this.#queue.shift();
+        this.#settle(next, { kind: 'notSent', reason: 'noLease' }, 0);
+        continue;
+      }
       const waitMs = this.#waitMs(next.verb);
       if (waitMs > 0) {
         this.#timer?.cancel();
@@ -205,7 +225,6 @@ class PacedWriter implements Writer {
   }
 
   async #send(sending: QueuedRequest): Promise<void> {
-    if (sending.request.permit?.() === false) return this.#settle(sending, { kind: 'notSent', reason: 'noLease' }, 0);
     const startMs = this.#clock.now();
     this.#inFlight++;
     const handle = this.#freeHandles.pop() ?? this.#newHandle();

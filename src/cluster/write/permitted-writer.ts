@@ -9,9 +9,9 @@ const notPermitted: Answer = { kind: 'notSent', reason: 'noLease' };
 export function permittedWriter(writer: Writer, permit: () => boolean): Writer {
   return {
     get: (ref, place) => writer.get(ref, place),
-    create: async (ref, object) => (permit() ? writer.create(ref, object) : notPermitted),
-    patch: async (ref, place, mergePatch) => (permit() ? writer.patch(ref, place, mergePatch) : notPermitted),
-    remove: async (ref, place, preconditions) => (permit() ? writer.remove(ref, place, preconditions) : notPermitted),
+    create: async (...asked) => (permit() ? writer.create(...asked) : notPermitted),
+    patch: async (...asked) => (permit() ? writer.patch(...asked) : notPermitted),
+    remove: async (...asked) => (permit() ? writer.remove(...asked) : notPermitted),
     stop: async () => {},
     get inFlight() {
       return writer.inFlight;

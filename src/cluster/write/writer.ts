@@ -9,13 +9,26 @@ export interface Preconditions {
   resourceVersion?: string;
 }
 
+/** Asked until the write leaves: one that nobody wants any more answers `notSent`, and takes nothing of the write rate. */
+export type StillWanted = () => boolean;
+
 export interface Writer {
   /** Reads from the server, never from a cache; the write rate does not count reads. */
   get(ref: ResourceRef, place: { namespace: string; name: string }): Promise<Answer>;
-  create(ref: ResourceRef, object: KubeObject): Promise<Answer>;
+  create(ref: ResourceRef, object: KubeObject, isWanted?: StillWanted): Promise<Answer>;
   /** Sends a JSON merge patch; the caller includes metadata.uid and metadata.resourceVersion. */
-  patch(ref: ResourceRef, place: { namespace: string; name: string }, mergePatch: object): Promise<Answer>;
-  remove(ref: ResourceRef, place: { namespace: string; name: string }, preconditions: Preconditions): Promise<Answer>;
+  patch(
+    ref: ResourceRef,
+    place: { namespace: string; name: string },
+    mergePatch: object,
+    isWanted?: StillWanted,
+  ): Promise<Answer>;
+  remove(
+    ref: ResourceRef,
+    place: { namespace: string; name: string },
+    preconditions: Preconditions,
+    isWanted?: StillWanted,
+  ): Promise<Answer>;
   /** Sends no new request. Requests in flight may finish within `withinMs` and are aborted after that. */
   stop(withinMs: number): Promise<void>;
   readonly inFlight: number;

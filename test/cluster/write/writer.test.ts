@@ -191,6 +191,36 @@ test('maxWritesPerSecond is for writes alone: a read takes nothing of it', async
   expect(sent.map(({ request }) => request.method)).toEqual(['GET', 'GET', 'GET', 'GET', 'GET', 'PATCH']);
 });
 
+test('a waiting write that nobody wants any more is not sent, and takes nothing of the write rate', async () => {
+  const writer = makeWriter({ maxWritesPerSecond: 1 });
+  let isWanted = true;
+  const ask = () => isWanted;
+  void writer.patch(endpointsResource, place, {});
+  const stale = [
+    writer.create(endpointsResource, { apiVersion: 'v1', metadata: { name: 'a', namespace: 'ns' } }, ask),
+    writer.patch(endpointsResource, place, {}, ask),
+    writer.remove(endpointsResource, place, { uid: 'u' }, ask),
+  ];
+  void writer.patch(endpointsResource, { ...place, name: 'wanted' }, {});
+  isWanted = false;
+  await clock.advance(1_000);
+  expect(await Promise.all(stale)).toEqual(Array(3).fill({ kind: 'notSent', reason: 'noLease' }));
+  expect(sent.map(({ request }) => request.path.includes('wanted'))).toEqual([false, true]);
+});
+
+test('a write that waits for a pause of the server is not sent when nobody wants it any more', async () => {
+  const writer = makeWriter();
+  let isWanted = true;
+  void writer.patch(endpointsResource, place, {});
+  sent[0]?.answer({ kind: 'throttled', retryAfterMs: 5_000, message: 'slow' });
+  await settle();
+  const stale = writer.patch(endpointsResource, place, {}, () => isWanted);
+  isWanted = false;
+  await clock.advance(6_000);
+  expect(await stale).toMatchObject({ kind: 'notSent' });
+  expect(sent).toHaveLength(1);
+});
+
 describe('stop()', () => {
   test('sends no new request and answers the waiting ones with notSent', async () => {
     const writer = makeWriter({ maxInFlight: 1 });

@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createLog } from '../../../src/log.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
+import { settle } from '../../virtual-clock.ts';
+import { holdableWrites } from '../fake-cluster.ts';
 import { endpoints } from '../fake-sync.ts';
 import { type ReferenceWorld, secret, toConfigMap, toSecret } from './fake-references.ts';
 import { change, dataOf, nameOf, start, world } from './reference-stage.ts';
@@ -286,4 +288,20 @@ describe('content that is exported', () => {
     await world.restart();
     expect(world.contentWrites()).toEqual([]);
   });
+});
+
+it('does not go to the host by a write that waited for its turn while its kind is exported no more', async () => {
+  let writes: ReturnType<typeof holdableWrites> | undefined;
+  await start({}, (w) => {
+    writes = holdableWrites(w.host);
+    w.refer({ k: 'db' });
+  });
+  writes?.hold();
+  world.virtual.put('secrets', secret('db'));
+  await settle();
+  world.host.writes.length = 0;
+  await world.reconfigure({ exported: [] });
+  await world.change(() => writes?.release());
+  expect(world.exported('db')).toBeUndefined();
+  expect(world.host.writes.filter((one) => one.includes('secrets'))).toEqual([]);
 });

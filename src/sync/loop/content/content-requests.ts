@@ -1,6 +1,7 @@
 // Sends the requests of a plan for content. Only names and kinds of objects reach the log.
 import type { Answer } from '../../../cluster/answer.ts';
 import type { Item, Window } from '../../../cluster/window/window.ts';
+import type { StillWanted } from '../../../cluster/write/writer.ts';
 import { keyOf, splitKey } from '../../../object/meta/object.ts';
 import { type HostContent, projectHostContent } from '../../kinds/content/content-kind.ts';
 import type { ContentFacts, ContentRequest } from '../../kinds/content/content-step.ts';
@@ -24,13 +25,13 @@ export class ContentRequests {
     this.#options = options;
   }
 
-  async ask(request: ContentRequest): Promise<Answer> {
+  async ask(request: ContentRequest, isWanted: StillWanted): Promise<Answer> {
     const { side, verb, place } = request;
     const { world, series, writes, doubtOwner } = this.#options;
     const { kind } = world.kind;
     const { virtual, copies, importable } = world.windows;
     const onHost = verb === 'get' ? importable : copies;
-    const answer = await this.#send(side === 'host' ? onHost : virtual, request);
+    const answer = await this.#send(side === 'host' ? onHost : virtual, request, isWanted);
     if (side === 'host' && verb === 'create' && saysNamespaceGone(answer)) doubtOwner();
     if (verb === 'get') return answer;
     series.request(kind, `${side} ${verb}`);
@@ -48,12 +49,16 @@ export class ContentRequests {
     return side === 'host' && answer.kind === 'ok' ? projectHostContent(answer.object) : undefined;
   }
 
-  async #send(window: Pick<Window<Item>, 'get' | 'remember' | 'forget'>, request: ContentRequest): Promise<Answer> {
+  async #send(
+    window: Pick<Window<Item>, 'get' | 'remember' | 'forget'>,
+    request: ContentRequest,
+    isWanted: StillWanted = () => true,
+  ): Promise<Answer> {
     const { world } = this.#options;
     const { side, place } = request;
     const key = keyOf(place.namespace, place.name);
     const seen = window.get(key)?.resourceVersion;
-    const answer = await send(request, world.kind.resource, this.#options);
+    const answer = await send(request, world.kind.resource, this.#options, isWanted);
     showAnswer(window, { request, answer, place, seen });
     if (side === 'virtual') world.noteVirtual(key);
     return answer;

@@ -3,7 +3,6 @@
 // The content may be secret: only names and kinds of objects reach a log, an event or a status.
 import type { Clock } from '../../../clock.ts';
 import type { Item, Window } from '../../../cluster/window/window.ts';
-import type { Writer } from '../../../cluster/write/writer.ts';
 import type { Log } from '../../../log.ts';
 import type { Metrics } from '../../../metrics.ts';
 import { type Key, splitKey } from '../../../object/meta/object.ts';
@@ -19,17 +18,17 @@ import { DoubtedList, type ListDoubt } from '../../world/doubt/doubted-list.ts';
 import type { LedgerPage } from '../../world/ledger.ts';
 import { failedByServer, refusedDelayMs } from '../../world/refused-requests.ts';
 import { WriteLog } from '../../world/write-log.ts';
+import type { SideWriters } from '../pass/send.ts';
 import { contentFactsOf, type FactSources, versionOf } from './content-facts.ts';
 import { ContentRequests } from './content-requests.ts';
 import type { ContentWorld } from './content-world.ts';
 import type { ReferenceMetrics } from './reference-metrics.ts';
 
 export interface ContentSyncOptions
-  extends Pick<FactSources, 'world' | 'registry' | 'owner' | 'isMentioned' | 'isListInDoubt'> {
+  extends SideWriters,
+    Pick<FactSources, 'world' | 'registry' | 'owner' | 'isMentioned' | 'isListInDoubt'> {
   queue: WorkQueue;
   ledger: LedgerPage<ContentOutcome>;
-  virtualWriter: Writer;
-  hostWriter: Writer;
   clock: Clock;
   random: () => number;
   log: Log;
@@ -218,6 +217,7 @@ export class ContentSync {
   async #pass(key: Key): Promise<ContentOutcome> {
     let memory = freshPass();
     for (let requests = 0; requests < requestLimit; requests++) {
+      const areInForce = this.world.untilNewRules();
       const facts = contentFactsOf(key, memory, this.#sources);
       const step = planContent(facts);
       if (this.#options.isDryRun && !isRead(step)) {
@@ -229,11 +229,11 @@ export class ContentSync {
         if (step.outcome.kind === 'waiting') this.#undecided.add(key);
         return step.outcome;
       }
-      const { request } = step;
-      const delayMs = this.#brake(facts, request);
+      const delayMs = this.#brake(facts, step.request);
       if (delayMs > 0) return contested(delayMs);
-      const answer = await this.#requests.ask(request);
-      memory = afterContentAnswer(memory, { request, answer, facts });
+      const answer = await this.#requests.ask(step.request, areInForce);
+      if (answer.kind === 'notSent' && !areInForce()) continue;
+      memory = afterContentAnswer(memory, { request: step.request, answer, facts });
       if (memory.lost === 'gone' && memory.lostMark !== undefined) this.#gone.set(key, memory.lostMark);
       if (memory.end !== undefined) return memory.end;
       if (memory.mustRead !== undefined) {

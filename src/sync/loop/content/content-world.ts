@@ -49,6 +49,12 @@ export class ContentWorld {
     return this.#rules();
   }
 
+  /** Whether what is decided now may still be sent. */
+  untilNewRules(): () => boolean {
+    const { rules } = this;
+    return () => this.rules === rules;
+  }
+
   get isExported(): boolean {
     return this.#isExported();
   }

@@ -165,14 +165,15 @@ export class Leftovers {
     if (object.isDeleting) return true;
     const verdict = await sweep.judge(object);
     if (verdict !== 'goes') return verdict === 'stays';
-    // Asked for each object: the configuration may have changed since the list began.
-    if (this.#isStopped || isNamed(kind) || !this.#mayWork || isMentioned(name)) return false;
+    // Asked for each object, and again before its request leaves: the configuration may have changed since the list began.
+    const isWanted = () => !this.#isStopped && !isNamed(kind) && this.#mayWork && !isMentioned(name);
+    if (!isWanted()) return false;
     if (isDryRun) {
       this.#withheld.push({ kind, side, key: keyOf(namespace, name) });
       return true;
     }
     const writer = side === 'host' ? hostWriter : virtualWriter;
-    const answer = await writer.remove(resource, { namespace, name }, { uid, resourceVersion });
+    const answer = await writer.remove(resource, { namespace, name }, { uid, resourceVersion }, isWanted);
     if (answer.kind === 'notFound') return true;
     if (answer.kind === 'forbidden') this.#note(sweep, `not allowed to delete ${resource.resource}`);
     if (answer.kind !== 'ok') return false;

@@ -90,15 +90,18 @@ async function settle(key: Key, pass: { memory: Memory }, ports: ReconcilePorts)
     const instead = request.verb === 'get' ? undefined : ports.mayWrite(facts, request);
     if (instead !== undefined) return { outcome: instead, facts, held: { request, memory: pass.memory } };
     const answered = announceWrite(request, { facts, world, wake: ports.wake });
+    const areInForce = () => world.rules === rules;
     const answer = await storedAsRequested.whileWriting(key, step, () =>
-      send(request, resourceOf(request, world.rules.translation.kind), ports),
+      send(request, resourceOf(request, world.rules.translation.kind), ports, areInForce),
     );
     tellWindows(request, answer, { facts, world, wake: ports.wake });
     answered();
+    // A write may wait for the write rate, or because the server asked for a pause.
+    if (answer.kind === 'notSent' && !areInForce()) continue;
     pass.memory = afterAnswer(pass.memory, request, answer, world.rules.translation.kind);
     const host = storedAsRequested.hostAfter(step, answer, { facts, rules });
-    const isByRules = world.rules === rules;
-    if (request.verb !== 'get') ports.written(facts, request, { answer, isAsRequested: host !== undefined, isByRules });
+    if (request.verb !== 'get')
+      ports.written(facts, request, { answer, isAsRequested: host !== undefined, isByRules: areInForce() });
     if (host !== undefined) return { outcome: { kind: 'inSync' }, facts: { ...facts, host } };
   }
   const facts = world.look(key, ports.circumstances(key));

@@ -2,7 +2,7 @@
 import type { Answer } from '../../../cluster/answer.ts';
 import type { Item, Window } from '../../../cluster/window/window.ts';
 import type { ResourceRef } from '../../../cluster/wire/scope.ts';
-import type { Preconditions, Writer } from '../../../cluster/write/writer.ts';
+import type { Preconditions, StillWanted, Writer } from '../../../cluster/write/writer.ts';
 import { type KubeObject, keyOf } from '../../../object/meta/object.ts';
 import type { HostPlace } from '../../plan/placement.ts';
 
@@ -21,15 +21,16 @@ export function send(
   request: SentRequest,
   resource: ResourceRef,
   { virtualWriter, hostWriter }: SideWriters,
+  isWanted: StillWanted,
 ): Promise<Answer> {
   const writer = request.side === 'host' ? hostWriter : virtualWriter;
   switch (request.verb) {
     case 'create':
-      return writer.create(resource, request.object);
+      return writer.create(resource, request.object, isWanted);
     case 'patch':
-      return writer.patch(resource, request.place, request.mergePatch);
+      return writer.patch(resource, request.place, request.mergePatch, isWanted);
     case 'remove':
-      return writer.remove(resource, request.place, request.preconditions);
+      return writer.remove(resource, request.place, request.preconditions, isWanted);
     case 'get':
       return writer.get(resource, request.place);
     default:

@@ -1,4 +1,5 @@
-// A reload replaces the rules while an expression of the old ones runs: nothing is written by them any more, in either direction.
+// A reload replaces the rules while an expression of the old ones runs, or while a write waits for its turn: nothing is written by them any
+// more, in either direction.
 import { expect, it } from 'vitest';
 import type { SandboxSetup } from '../../../../src/expression/realm/harness.ts';
 import type { Sandbox } from '../../../../src/expression/sandbox/sandbox.ts';
@@ -6,6 +7,7 @@ import { endpointsKind } from '../../../../src/sync/kinds/endpoints/endpoints-ki
 import { createRules } from '../../../../src/sync/loop/pass/rules.ts';
 import { InProcessSandbox } from '../../../expression/in-process-sandbox.ts';
 import { settle } from '../../../virtual-clock.ts';
+import { holdableWrites } from '../../fake-cluster.ts';
 import { defaultSettings, edit, endpoints, putPair } from '../../fake-sync.ts';
 import { entry, openTestPatcher } from '../fake-patch.ts';
 import { annotations, setUp, start, virtual, world } from './stage.ts';
@@ -82,4 +84,57 @@ it('writes nothing to the tenant by the old rules', async () => {
   expect(virtual('web')?.metadata.annotations).toMatchObject({ k: 'v' });
   expect(world.virtual.writes).toEqual([]);
   expect(annotations(world.copy('web'))).toMatchObject({ k: 'new-v' });
+});
+
+it('sends no write to the host that waited for its turn, and no create', async () => {
+  let writes: ReturnType<typeof holdableWrites> | undefined;
+  await start({ patches: [by('old')] }, (w) => {
+    writes = holdableWrites(w.host);
+    putPair(w, 'web', '10.0.0.1', { annotations: { k: 'v' } });
+  });
+  writes?.hold();
+  world.virtual.put('endpoints', endpoints('web', '10.0.0.1', { annotations: { k: 'w' } }));
+  putPair(world, 'api', '10.0.0.2', { annotations: { k: 'x' } });
+  await settle();
+  world.host.writes.length = 0;
+  await replacedBy(by('new'));
+  await world.change(() => writes?.release());
+  const [web, api] = [world.copy('web'), world.copy('api')];
+  expect([annotations(web)['k'], annotations(api)['k']]).toEqual(['new-w', 'new-x']);
+  expect(world.host.writes).toHaveLength(2);
+});
+
+it('sends no write to the tenant that waited for its turn', async () => {
+  let writes: ReturnType<typeof holdableWrites> | undefined;
+  await start({ patches: [by('old', { reverseExpression: 'value.slice(4)' })] }, (w) => {
+    writes = holdableWrites(w.virtual);
+    putPair(w, 'web', '10.0.0.1', { annotations: { k: 'v' } });
+  });
+  writes?.hold();
+  edit(world.host, world.copy('web'), ({ metadata }) => {
+    metadata.annotations = { ...metadata.annotations, k: 'old-edited' };
+  });
+  await settle();
+  await replacedBy(by('new'));
+  world.virtual.writes.length = 0;
+  await world.change(() => writes?.release());
+  expect(virtual('web')?.metadata.annotations).toMatchObject({ k: 'v' });
+  expect(world.virtual.writes).toEqual([]);
+  expect(annotations(world.copy('web'))).toMatchObject({ k: 'new-v' });
+});
+
+it('deletes what is gone all the same, once', async () => {
+  let writes: ReturnType<typeof holdableWrites> | undefined;
+  await start({ patches: [by('old')] }, (w) => {
+    writes = holdableWrites(w.host);
+    putPair(w, 'web', '10.0.0.1', { annotations: { k: 'v' } });
+  });
+  writes?.hold();
+  world.host.writes.length = 0;
+  world.virtual.remove('endpoints', 'default', 'web');
+  await settle();
+  await replacedBy(by('new'));
+  await world.change(() => writes?.release());
+  expect(world.copy('web')).toBeUndefined();
+  expect(world.host.writes).toHaveLength(1);
 });
