@@ -17,11 +17,11 @@ export class TokenBucket {
     this.#atMs = nowMs;
   }
 
-  /** Takes a token and returns 0, or returns the milliseconds until the bucket has one. */
-  take(nowMs: number): number {
-    const missing = 1 - this.#filled(nowMs);
+  /** Takes a token, or `count` of them, and returns 0; or returns the milliseconds until the bucket has so many. */
+  take(nowMs: number, count = 1): number {
+    const missing = count - this.#filled(nowMs);
     if (missing > 0) return Math.max(1, Math.ceil((missing / this.#rate.perSecond) * 1000));
-    this.#tokens -= 1;
+    this.#tokens -= count;
     return 0;
   }
 

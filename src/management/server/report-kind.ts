@@ -6,7 +6,8 @@ import type { Kind, SubresourceAction } from '../../apiserver/kinds/kind.ts';
 import type { Decision, User } from '../../apiserver/request/identity.ts';
 import { forbiddenBecause, StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../clock.ts';
-import { notFound, serviceUnavailable } from '../../object/meta/status.ts';
+import { notFound, serviceUnavailable, tooManyRequests } from '../../object/meta/status.ts';
+import { type TokenBucket, TokenBuckets } from '../../pace/token-bucket.ts';
 import { entriesIn, type KeyUse, usesIn } from '../audit/agent-lines.ts';
 import type { AuditEntry } from '../audit/entries.ts';
 import { reportNames } from '../credentials/schema/agent-schemas.ts';
@@ -36,6 +37,15 @@ export interface ReportedBy {
 /** Four times what an endpoint sends in one report. */
 export const maxReportBytes = 1024 * 1024;
 
+/** What the log adds to a line: its number, two digests, the cluster and the key. */
+const addedBytes = 400;
+/**
+ * Bytes of audit lines of one key. The log keeps the newest files, so whoever writes as fast as the disk takes it pushes the lines of
+ * everybody else out: the 704 MiB that are kept last three quarters of an hour against one key. An endpoint writes a kilobyte for a request,
+ * and after an outage it has 10,000 lines to send.
+ */
+const linesOfOneKey = { burst: 16 * 1024 * 1024, perSecond: 256 * 1024 };
+
 export function reportKind(parts: ReportParts): Kind {
   return {
     ...reportNames,
@@ -50,6 +60,7 @@ export function reportKind(parts: ReportParts): Kind {
 }
 
 function takeReport(parts: ReportParts): SubresourceAction {
+  const buckets = new TokenBuckets(linesOfOneKey);
   return async (report, { user, dryRun }) => {
     const { directory } = parts.world;
     const cluster = text(report, 'spec', 'cluster');
@@ -58,7 +69,9 @@ function takeReport(parts: ReportParts): SubresourceAction {
     const entries = spec.entries === undefined ? [] : entriesIn(spec.entries, cluster, directory);
     const uses = spec.uses === undefined ? [] : usesIn(spec.uses);
     if (dryRun) return { metadata: {}, status: { entries: entries.length, uses: 0 } };
-    await takeLines(parts, entries, { cluster, agent: parts.keyNameOf(user) });
+    const agent = parts.keyNameOf(user);
+    payFor(entries, buckets.of(agent, parts.clock.now()), parts.clock);
+    await takeLines(parts, entries, { cluster, agent });
     return { metadata: {}, status: { entries: entries.length, uses: await takeUses(parts, uses, cluster) } };
   };
 }
@@ -74,6 +87,14 @@ function checkCluster({ mayReport, world }: ReportParts, user: User, cluster: st
   }
   if (!world.directory.clusters.has(cluster))
     throw new StatusFault(notFound({ group: '', resource: 'clusters' }, cluster));
+}
+
+function payFor(entries: readonly AuditEntry[], bucket: TokenBucket, clock: Clock): void {
+  const bytes = entries.reduce((sum, entry) => sum + JSON.stringify(entry).length + addedBytes, 0);
+  const waitMs = bucket.take(clock.now(), bytes);
+  if (waitMs === 0) return;
+  const message = 'this key has reported more audit lines than the log can keep for one key; send them again later';
+  throw new StatusFault(tooManyRequests(message, Math.ceil(waitMs / 1000)));
 }
 
 async function takeLines(parts: ReportParts, entries: readonly AuditEntry[], by: ReportedBy): Promise<void> {

@@ -313,6 +313,24 @@ describe('the audit and the activity of a direct endpoint', () => {
     expect((await platform.ask('GET', reports)).code).toBe(405);
   });
 
+  it('are taken of one key only so fast that they push nobody out of the audit log, and of the next key at once', async () => {
+    const { bench: platform } = bench.behind;
+    const [key, other] = [
+      await platform.keyFor('loud-agent', { user: 'admin', scope: { roles: [{ role: 'agent' }] } }),
+      await platform.keyFor('calm-agent', { user: 'admin', scope: { roles: [{ role: 'agent' }] } }),
+    ];
+    const long = 'x'.repeat(2_000);
+    const body = c1(...Array.from({ length: 150 }, () => ({ ...intent, source: long, request: long, url: long })));
+    const codes: number[] = [];
+    for (let sent = 0; sent < 25; sent++) codes.push((await platform.ask('POST', reports, { key, body })).code);
+    expect(codes[0]).toBe(201);
+    expect(codes.indexOf(429)).toBeGreaterThan(14);
+    const refused = await platform.ask('POST', reports, { key, body });
+    expect(refused).toMatchObject({ code: 429, text: expect.stringContaining('more audit lines than') });
+    expect(Number(refused.body.details?.retryAfterSeconds)).toBeLessThan(10);
+    expect((await platform.ask('POST', reports, { key: other, body: c1(outcome) })).code).toBe(201);
+  });
+
   it('are checked and not taken under dryRun', async () => {
     const key = readFileSync(bench.keyFile, 'utf8').trim();
     const body = c1({ ...outcome, id: 'never-written' });
