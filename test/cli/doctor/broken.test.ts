@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { AccessRule } from '../../../src/apiserver/request/access-rules.ts';
+import { shippedRules } from '../../../src/cli/doctor/patient/shipped-rules.ts';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { applyMergePatch } from '../../../src/object/patch/merge-patch.ts';
@@ -202,5 +203,22 @@ describe('hostward doctor on a broken set-up', () => {
     if (one.mendNot !== undefined) expect(notGood.map(({ mend }) => mend).join('\n')).not.toContain(one.mendNot);
     expect(code).toBe(one.exit);
     if (one.run !== undefined) await daemonSays(one.run, one.args ?? [], run);
+  });
+
+  it('asks for each right once in the namespace that is meant and once in its own', async () => {
+    const wrong = cases.find(({ says }) => says?.includes('is that the namespace? Its pods')) as Case;
+    await breakIt(wrong);
+    let asked = 0;
+    stage.heard = (side, method, path) => {
+      if (side === 'host' && method === 'POST' && path.includes('selfsubjectaccessreviews')) asked++;
+    };
+    const configuration = applyMergePatch(soundConfiguration, (wrong.configuration ?? {}) as never);
+    const { of } = await stage.findings(wrong.args, { configuration });
+    stage.heard = () => {};
+    expect(of('HW-502')?.says).toContain('Its pods are in vcluster-vc');
+    const shipped = shippedRules.flatMap(({ apiGroups, resources, verbs }) =>
+      apiGroups.flatMap(() => resources.flatMap(() => verbs)),
+    );
+    expect(asked).toBe(2 * shipped.length);
   });
 });

@@ -41,7 +41,7 @@ const isWell: Check = {
     const { verdict, virtualCluster } = asked.status;
     if (patient.hasSync && virtualCluster !== virtualClusterName)
       return warning(
-        `the daemon on this machine serves the virtual cluster "${String(virtualCluster)}", not "${virtualClusterName}"`,
+        `the daemon on this machine serves ${virtualCluster === undefined ? 'the management API alone' : `the virtual cluster "${String(virtualCluster)}"`}, not "${virtualClusterName}"`,
         {
           mend: 'run doctor with the configuration of that daemon, or where the other daemon runs',
         },

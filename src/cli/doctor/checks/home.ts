@@ -7,28 +7,30 @@ import type { Patient } from '../patient/patient.ts';
 import { shippedRules } from '../patient/shipped-rules.ts';
 import { userOf } from '../patient/surplus.ts';
 
-/** Where the pods of the account are, when it has no right of its own in the namespace that it was sent to. */
-export async function homeInstead(patient: Patient): Promise<string | undefined> {
+/** Where the pods of an account are, and what is to say of the other namespace that it was sent to. */
+interface Home {
+  namespace: string;
+  finding: Finding;
+}
+
+/** Undefined when the account has rights of its own in the namespace that it was sent to. */
+export async function homeInstead(patient: Patient): Promise<Home | undefined> {
   if (patient.isBeforeInstallation) return undefined;
   const meant = patient.settings.hostNamespace;
-  const home = homeOf((await userOf(patient.cluster('host').connection)) ?? '');
+  const user = (await userOf(patient.cluster('host').connection)) ?? '';
+  const home = homeOf(user);
   if (home === undefined || home === meant) return undefined;
   const [there, atHome] = await Promise.all([reviews(patient, meant), reviews(patient, home)]);
   // A right that it has in both, as one of a ClusterRole, says nothing.
   if (there.some((one, index) => one === 'unknown' || (one === 'allowed' && atHome[index] !== 'allowed')))
     return undefined;
-  if (there.every((one, index) => one === atHome[index]) && there.includes('allowed')) return undefined;
-  return !(await hasOwner(patient, meant)) || (await hasOwner(patient, home)) ? home : undefined;
-}
-
-export async function notItsNamespace(patient: Patient, home: string): Promise<Finding> {
-  const who = (await userOf(patient.cluster('host').connection)) ?? 'the user of the kubeconfig';
-  const meant = patient.settings.hostNamespace;
-  const hasSome = (await reviews(patient, meant)).includes('allowed');
+  const hasSome = there.includes('allowed');
+  if (hasSome && there.every((one, index) => one === atHome[index])) return undefined;
+  if ((await hasOwner(patient, meant)) && !(await hasOwner(patient, home))) return undefined;
   const says = hasSome
-    ? `${who} has fewer rights in ${meant} than in ${home}, where its pods are: is ${meant} the namespace?`
-    : `${who} has no right in ${meant}: is that the namespace? Its pods are in ${home}`;
-  return fault(says, { mend: nameNamespace(home) });
+    ? `${user} has fewer rights in ${meant} than in ${home}, where its pods are: is ${meant} the namespace?`
+    : `${user} has no right in ${meant}: is that the namespace? Its pods are in ${home}`;
+  return { namespace: home, finding: fault(says, { mend: nameNamespace(home) }) };
 }
 
 export function nameNamespace(name: string): string {

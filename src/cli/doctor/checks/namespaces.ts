@@ -19,7 +19,9 @@ const hasNamespace: Check = {
   async look(patient) {
     const { hostNamespace } = patient.settings;
     const found = await checkNamespace(patient.cluster('host').connection, hostNamespace);
-    if (found.kind === 'found' || found.kind === 'unknown') patient.homeInstead = await homeInstead(patient);
+    const home = found.kind === 'found' || found.kind === 'unknown' ? await homeInstead(patient) : undefined;
+    patient.homeInstead = home?.namespace;
+    patient.notItsNamespace = home?.finding;
     switch (found.kind) {
       case 'found':
         patient.hasSeenNamespace = true;

@@ -13,7 +13,6 @@ import { couldNotCheck, type Finding, fault, faultOf, ok, warning } from '../pat
 import { type Patient, readNamespace } from '../patient/patient.ts';
 import { shippedRules } from '../patient/shipped-rules.ts';
 import { heldRights, surplusOf, userOf } from '../patient/surplus.ts';
-import { notItsNamespace } from './home.ts';
 import { unserved } from './served.ts';
 
 const leases = 'leases';
@@ -38,7 +37,13 @@ function hostNamespaces({ settings }: Patient): readonly (string | undefined)[] 
   return copyNamespaces(mappingsOf(settings), settings.hostNamespace);
 }
 
-export async function review(patient: Patient, side: Side, needed: readonly Permission[]): Promise<Finding> {
+/** `isAllHere`: without one of these rights the daemon has no use for a namespace. */
+export async function review(
+  patient: Patient,
+  side: Side,
+  needed: readonly Permission[],
+  { isAllHere = false } = {},
+): Promise<Finding> {
   const reviews = await reviewAll(patient.cluster(side).connection, needed);
   if (reviews.includes('nobody')) return faultOf(namesNobody(side));
   const user = await userOf(patient.cluster(side).connection);
@@ -48,17 +53,25 @@ export async function review(patient: Patient, side: Side, needed: readonly Perm
   if (denied.length > 0) {
     patient.takeLacked(side, user, denied);
     const details = grouped(denied).map(({ verbs, what, where }) => `${verbs.join(', ')} on ${what} ${where}`);
-    const namespace = patient.settings.hostNamespace;
-    const isShut = side === 'host' && denied.length === needed.length && !patient.hasSeenNamespace;
-    // A namespace that is being deleted loses its Roles before it ends.
-    const why = isShut
-      ? `: namespace ${namespace} is being deleted or missing, or has no Role for it (kubectl get namespace ${namespace})`
-      : '';
-    const says = `${who} lacks ${counted(denied.length, 'right')} of ${needed.length}${why}`;
+    const shut = isAllHere ? shutNamespaces(patient, needed, denied) : [];
+    const says = `${who} lacks ${counted(denied.length, 'right')} of ${needed.length}${shut.map(shutText).join('')}`;
     return fault(says, { details, mend: grantCommand(patient, side) });
   }
   if (unknown > 0) return couldNotCheck(`${counted(unknown, 'review')} of rights got no answer`, { mend: listRights });
   return (await unserved(patient, side, needed)) ?? ok(`${who} has all ${needed.length}`);
+}
+
+/** Those in which the account has no right at all, and that were not seen to stand. */
+function shutNamespaces(patient: Patient, needed: readonly Permission[], denied: readonly Permission[]): string[] {
+  const { hostNamespace } = patient.settings;
+  const names = new Set(denied.flatMap(({ namespace }) => namespace ?? []));
+  if (patient.hasSeenNamespace) names.delete(hostNamespace);
+  return [...names].filter((name) => needed.every((one) => one.namespace !== name || denied.includes(one)));
+}
+
+/** A namespace that is being deleted loses its Roles before it ends. */
+function shutText(namespace: string): string {
+  return `; namespace ${namespace} is being deleted or missing, or has no Role for it (kubectl get namespace ${namespace})`;
 }
 
 export const listRights = 'kubectl auth can-i --list   # with the same kubeconfig';
@@ -122,10 +135,8 @@ const onHost: Check = {
   code: 'HW-502',
   needs: ['HW-301', 'HW-306'],
   applies: isInstalled,
-  look: (patient) =>
-    patient.homeInstead === undefined
-      ? review(patient, 'host', neededOnHost(patient))
-      : notItsNamespace(patient, patient.homeInstead),
+  look: async (patient) =>
+    patient.notItsNamespace ?? review(patient, 'host', neededOnHost(patient), { isAllHere: true }),
 };
 
 const slicesInVirtual: Check = {

@@ -10,6 +10,7 @@ import type { Context } from '../../line/context.ts';
 import type { GoodConfiguration } from '../../line/load-settings.ts';
 import type { Options } from '../../line/parse-arguments.ts';
 import { programInPod } from '../../running/started-as.ts';
+import type { Finding } from './finding.ts';
 import type { Meeting } from './meet.ts';
 import type { StoredRecords } from './stored-records.ts';
 
@@ -41,6 +42,8 @@ export class Patient {
   readonly silent = new Set<Side>();
   /** Where the pods of the account are, when it has no right in the host namespace, which is probably another one than meant. */
   homeInstead: string | undefined;
+  /** What is to say of the namespace that the account was sent to. */
+  notItsNamespace: Finding | undefined;
   /** The host namespace was read, and is not being deleted. */
   hasSeenNamespace = false;
   /** Of the pod that doctor runs in. */
