@@ -32,19 +32,20 @@ function read<T>(folder: string): T[] {
 }
 
 const results = read<Result | Answer>('results');
-// Runs of the black box that are worth keeping lie beside the recorded figures of others.
-const kept = read<Recorded[] | Result>('history');
+// Runs that are worth keeping lie beside the recorded figures of others, so that a fresh checkout has something to show.
+const kept = read<Recorded[] | Result | Answer>('history');
 const isRun = (one: Result | Answer | Recorded[]): one is Result => 'question' in one && one.question === 'blackbox';
+const isAnswer = (one: Result | Answer | Recorded[]): one is Answer => 'figures' in one;
 const runs = [...kept, ...results].filter(isRun);
 const newest = new Map<string, Answer>();
 const figures = JSON.parse(readFileSync(at('figures.json'), 'utf8')) as Answer[];
-for (const answer of [...figures, ...results.filter((one): one is Answer => 'figures' in one)]) {
+for (const answer of [...figures, ...kept.filter(isAnswer), ...results.filter(isAnswer)]) {
   const known = newest.get(answer.question);
   if (known === undefined || known.date <= answer.date) newest.set(answer.question, answer);
 }
 const page = pageOf({
   runs,
-  recorded: kept.flatMap((one) => (isRun(one) ? [] : one)),
+  recorded: kept.flatMap((one) => (Array.isArray(one) ? one : [])),
   answers: [...newest.values()],
   made: new Date().toISOString(),
 });

@@ -175,6 +175,18 @@ describe('parseScope()', () => {
       expect(faults(scope)).toEqual([
         `spec.scope: Invalid value: ${count}: the lists in the entries of a scope have at most 2048 items altogether`,
       ]);
+    for (const [field, entry] of [
+      ['resources', { resources: ['pods'] }],
+      ['virtualClusters', { project: 'a' }],
+    ] as const) {
+      const entries = Array.from({ length: 256 }, () => entry);
+      const found = (list: readonly object[]) =>
+        faults(rule({ resources: [{ resources: ['pods'] }], [field]: list })).filter((one) => /at most/.test(one));
+      expect(found(entries)).toEqual([]);
+      expect(found([...entries, entry])).toEqual([
+        `spec.scope.rules[0].${field}: Invalid value: 257: at most 256 items are allowed`,
+      ]);
+    }
     const verbs = Array.from({ length: 257 }, () => 'get');
     expect(faults(rule({ verbs }))).toEqual([
       'spec.scope.rules[0].verbs: Invalid value: 257: at most 256 items are allowed',

@@ -12,6 +12,7 @@ it.each([
   ['/k8s/clusters/b', undefined],
   ['/k8s/clusters/a/../b/api', undefined],
   ['https://user:word@upstream.example/k8s/clusters/a/z', undefined],
+  ['https://user@upstream.example/k8s/clusters/a/z', undefined],
 ])('a redirect of a cluster below a path, to %s, becomes %s', async (location, wanted) => {
   const response = Object.assign(new IncomingMessage(new Socket()), { statusCode: 302, headers: { location } });
   const connection = { server: 'https://upstream.example/k8s/clusters/a/' };
