@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { identityOf } from '../../../src/management/proxy/forward/upstream-identity.ts';
-import { Directory, type Subject } from '../../../src/management/scope/directory.ts';
-import { people } from '../server/bench.ts';
+import { identityOf } from '../../../../src/management/proxy/forward/upstream-identity.ts';
+import { Directory, type Subject } from '../../../../src/management/scope/directory.ts';
+import { people } from '../../server/bench.ts';
 
 it('identityOf() hands on only the groups that the configuration names, because only those can be in a role', () => {
   const groups = new Set(['devs', 'system:masters', 'granted-by-an-administrator']);
