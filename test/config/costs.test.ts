@@ -15,7 +15,7 @@ function* judged(text: string) {
 /** Far more than a linear loader needs, and far less than a quadratic one would need. */
 const generousMs = 5_000;
 /** A ninth of the limit in `.ci/run`; `bench/configuration.bench.ts` takes files of the whole limit. */
-const ofTheLimit = maxFileBytes / Number(process.env['HOSTWARD_NASTY_SHARE'] ?? 27);
+const ofTheLimit = maxFileBytes / Number(process.env['HOSTWARD_NASTY_SHARE'] ?? 54);
 /** A sentence may quote a path, an expression or a rewritten program, but not a file. */
 const longestSentence = 10_000;
 

@@ -70,6 +70,14 @@ describe('the authorisation matrix', () => {
   let all: Cell[];
   let tally: Tally;
 
+  /** Every sentence that is forgotten asks for it again. */
+  const answers = new Map<Cell, string>();
+  const answerTo = (cell: Cell): string => {
+    const known = answers.get(cell) ?? JSON.stringify(modelAnswer(cell.of));
+    answers.set(cell, known);
+    return known;
+  };
+
   beforeAll(() => {
     all = [...cells(rounds, seed)];
     tally = tallyOf(all);
@@ -89,7 +97,7 @@ describe('the authorisation matrix', () => {
   });
 
   it.each(Object.entries(forgetful))('has cells that a program gets wrong when it forgets %s', (_, forget) => {
-    const isWrong = ({ of }: Cell) => JSON.stringify(modelAnswer(forget(of))) !== JSON.stringify(modelAnswer(of));
+    const isWrong = (cell: Cell) => JSON.stringify(modelAnswer(forget(cell.of))) !== answerTo(cell);
     expect(all.some(isWrong)).toBe(true);
   });
 

@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { SqliteStore, type SqliteStoreOptions } from '../../src/store/sqlite/sqlite-store.ts';
+import { sampled } from '../sampled.ts';
 import { VirtualClock } from '../virtual-clock.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hostward-size-'));
@@ -103,7 +104,7 @@ describe('the file of a store', () => {
         await store.stop();
         expect(sizeOf(path)).toBeLessThan(3 * (await recordBytes(await start(path))) + 5 * mib);
       }),
-      { numRuns: 5 },
+      { numRuns: sampled(5) },
     );
   }, 120_000);
 

@@ -6,6 +6,7 @@ import type { KeyFacts } from '../../../src/management/keys/life/key-facts.ts';
 import { keyFacts } from '../../../src/management/keys/life/key-facts.ts';
 import { RecentScopes } from '../../../src/management/keys/life/recent-scopes.ts';
 import type { KeyRecord } from '../../../src/management/keys/secret/key-record.ts';
+import { sampled } from '../../sampled.ts';
 
 const text = fc.oneof(fc.constantFrom('ci', 'deploy', 'kü', '\u{1f600}', ''), fc.string({ maxLength: 6 }));
 const named = fc.record({ name: text, uid: fc.oneof(fc.uuid(), text) });
@@ -118,7 +119,7 @@ describe('KeyTable', () => {
         const ending = [...model.values()].filter(({ times }) => times.ttl > 0);
         expect(byName(table.all(properties.ends))).toEqual(byName(ending));
       }),
-      { numRuns: 200 },
+      { numRuns: sampled(200) },
     );
   });
 

@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => server.remove());
 
 /** Ten in every run, a hundred in `npm run proof`. */
-const rounds = Number(process.env['HOSTWARD_KILLS'] ?? 3);
+const rounds = Number(process.env['HOSTWARD_KILLS'] ?? 2);
 const writers = 6;
 
 interface Metadata {

@@ -19,7 +19,7 @@ import { outcomeOf, renamed, settingsOf, type WireCell } from './wire-cells.ts';
 /** As in the matrix in process. */
 const rounds = 9;
 const seed = 1;
-const sampled = Number(process.env['HOSTWARD_MATRIX_CELLS'] ?? 120);
+const sampled = Number(process.env['HOSTWARD_MATRIX_CELLS'] ?? 80);
 /** More differences of one run say nothing new. */
 const mostShown = 8;
 

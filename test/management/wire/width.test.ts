@@ -14,7 +14,7 @@ import { TlsClient, type WireAnswer } from './tls-client.ts';
 import { type Move, moves, type SpecEdit, type Start, scopeOf, starts } from './width-moves.ts';
 
 /** Both can be raised for a longer run. */
-const runs = Number(process.env['HOSTWARD_WIDTH_RUNS'] ?? 30);
+const runs = Number(process.env['HOSTWARD_WIDTH_RUNS'] ?? 20);
 const seed = Number(process.env['HOSTWARD_WIDTH_SEED'] ?? 7);
 const requestsOfAKey = 60;
 

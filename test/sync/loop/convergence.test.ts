@@ -12,6 +12,7 @@ import {
   objectKeys,
   theSix,
 } from '../../../src/sync/plan/keys/reserved-keys.ts';
+import { sampled } from '../../sampled.ts';
 import { edit, endpoints, FakeWorld, ipOf, service } from '../fake-sync.ts';
 import { bury, Fuse, live } from '../fuse.ts';
 
@@ -326,7 +327,7 @@ const damagedUnseen: Act[] = [
   { do: 'editTenants', at: keys[2] as At, ip: '127.0.0.1', key: 'app', value: '1' },
 ];
 
-const runs = Number(process.env['HOSTWARD_FC_RUNS'] ?? 120);
+const runs = Number(process.env['HOSTWARD_FC_RUNS'] ?? sampled(120));
 
 describe('sync converges', () => {
   it('the host matches the virtual side in the end, and the writes stop', async () => {

@@ -56,7 +56,8 @@ describe('answersIn()', () => {
 });
 
 describe('fuzz()', () => {
-  const seeds = Array.from({ length: 14 }, (_, nth) => 1024 + nth);
+  // `.ci/run` plays five hundred.
+  const seeds = Array.from({ length: 7 }, (_, nth) => 1024 + nth);
   it('finds no difference between a server and the model, and finds a model that is wrong', async () => {
     const { asked, sent, arrived, taken, sessions, found } = await fuzz(seeds);
     expect(found).toEqual([]);
@@ -64,7 +65,7 @@ describe('fuzz()', () => {
     expect(asked).toBeGreaterThan(8);
     expect(sent.size).toBeGreaterThan(5);
     const wrong = () => ({ answer: { allowed: true, sees: [] }, because: ['it is wrong'] });
-    expect((await fuzz(seeds, { judge: wrong })).found.length).toBeGreaterThan(0);
+    expect((await fuzz(seeds.slice(0, 3), { judge: wrong })).found.length).toBeGreaterThan(0);
   });
 });
 

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { PatchEntry } from '../../../../src/config/settings/settings.ts';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
+import { sampled } from '../../../sampled.ts';
 import { edit, endpoints, FakeWorld, putPair } from '../../fake-sync.ts';
 import { entry } from '../fake-patch.ts';
 
@@ -156,7 +157,7 @@ describe('pairs that are inverses', () => {
           }
         },
       ),
-      { numRuns: 30 },
+      { numRuns: sampled(30) },
     );
   }, 60_000);
 });

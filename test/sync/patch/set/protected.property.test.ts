@@ -13,6 +13,7 @@ import {
   theSix,
 } from '../../../../src/sync/plan/keys/reserved-keys.ts';
 import { rehearse } from '../../../../src/sync/report/rehearse.ts';
+import { sampled } from '../../../sampled.ts';
 import { defaultSettings } from '../../fake-sync.ts';
 import { entry, openTestPatcher } from '../fake-patch.ts';
 
@@ -158,9 +159,9 @@ describe('whatever an expression gives', () => {
         const updated = await rehearsed(path, second, [created.host]);
         expectProtected(updated?.host as KubeObject);
       }),
-      { numRuns: 600 },
+      { numRuns: sampled(600) },
     );
     // The property would be empty if everything were refused.
-    expect(written).toBeGreaterThan(40);
+    expect(written).toBeGreaterThan(sampled(15));
   }, 60_000);
 });
