@@ -36,9 +36,10 @@ async function serve(
   env: NodeJS.ProcessEnv = {},
 ): Promise<{ pid: number; said: () => string }> {
   const open = 'ulimit -S -c "$(ulimit -H -c)"; exec "$0" "$@"';
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
   const child = spawn('/bin/sh', ['-c', open, process.execPath, launcher, ...words], {
     cwd: folder,
-    env: { PATH: process.env['PATH'], NODE_OPTIONS: prying, ...env },
+    env: { PATH, NODE_COMPILE_CACHE, NODE_OPTIONS: prying, ...env },
   });
   children.push(child);
   let said = '';

@@ -173,6 +173,11 @@ export class LiveDaemon {
   async settled(): Promise<void> {
     let before = '';
     const look = async () => {
+      // Lists of whole clusters cost more than anything else here, and say nothing while there is work.
+      if (!this.#isIdle()) {
+        before = '';
+        return undefined;
+      }
       const [virtual, services, host, slices, hostSlices] = await Promise.all([
         this.#stage.list('virtual', 'endpoints'),
         this.#stage.list('virtual', 'services'),
@@ -184,13 +189,8 @@ export class LiveDaemon {
         .map(({ metadata }) => `${metadata.uid}@${metadata.resourceVersion}`)
         .join();
       const { endpointSlices, ...whole } = this.status;
-      // Either kind may be switched off.
-      const kinds = [whole, endpointSlices].filter((one) => one?.queue !== undefined) as SyncStatus[];
-      const isIdle = kinds.every(
-        ({ queue, objects }) => queue.waiting + queue.running === 0 && objects['retrying'] === 0,
-      );
       const hasSeen =
-        isIdle &&
+        this.#isIdle() &&
         (whole.queue === undefined || (await this.#hasSeen({ virtual, services, host }))) &&
         (endpointSlices?.queue === undefined || (await this.#hasSeenSlices({ slices, services, hostSlices })));
       const isSame = now === before;
@@ -203,6 +203,13 @@ export class LiveDaemon {
         throw new Error(`${String(error)}\n${JSON.stringify(this.status)}\n${last.join('\n')}`, { cause: error });
       },
     );
+  }
+
+  #isIdle(): boolean {
+    const { endpointSlices, ...whole } = this.status;
+    // Either kind may be switched off.
+    const kinds = [whole, endpointSlices].filter((one) => one?.queue !== undefined) as SyncStatus[];
+    return kinds.every(({ queue, objects }) => queue.waiting + queue.running === 0 && objects['retrying'] === 0);
   }
 
   async #hasSeenSlices(lists: {
