@@ -17,8 +17,9 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     pool: 'forks',
+    // `npm test` has three, because tests also wait; suites with programs of other people have two.
     maxWorkers: 2,
-    // Two processes run all files, because a process for each file would load the same modules again, for a third of the whole time.
+    // A few processes run all files, because a process for each file would load the same modules again, for a third of the whole time.
     // So a file must take back what it changes in its process: flags, variables, listeners.
     isolate: false,
     // Node strips the types, as for the program; vite would transform a thousand files once more. No test replaces a module.
@@ -26,7 +27,7 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     // `npm cit` has three minutes. `.ci/run` asks for the tests with such names alone, and `-t` is stronger than this pattern.
     testNamePattern: /^(?!.*\(at length\)$)/,
-    setupFiles: ['test/left-behind.ts'],
+    setupFiles: ['test/left-behind.ts', 'test/quick-handshakes.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     // Shared CI machines may stall, so one missed deadline is no bug there; two are.
