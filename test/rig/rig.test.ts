@@ -1,13 +1,16 @@
 // The rig itself: it repeats itself, its schedules go through all cells, planted mistakes have their places, and boundaries of writes converge.
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import type { PlacedFault } from './faults/placed.ts';
 import { mutants, planted } from './mutants/mutants.ts';
+import { Futures } from './oracles/rules/futures.ts';
+import { OneName } from './oracles/rules/one-name.ts';
 import { boundariesOf } from './play/boundaries.ts';
 import { Chance } from './play/random.ts';
 import { play } from './play/run.ts';
 import { cells, learnedSchedule, pairName, pairs, placedSchedule, scenarioOf } from './play/schedule.ts';
 import { playSeed } from './play/worker.ts';
-import type { Act } from './traffic/acts.ts';
+import type { Act, At } from './traffic/acts.ts';
 import { drawScenario } from './traffic/draw.ts';
 import { storyOf } from './traffic/stories.ts';
 
@@ -122,6 +125,107 @@ describe('a run', { timeout }, () => {
     const scenario = { ...storyOf('objects stood there before the daemon'), acts };
     const { violations, struck } = await play({ seed: 1, scenario, faults: [{ ...place, times: 18, size: 6 }] });
     expect([struck.length, violations]).toEqual([1, []]);
+  });
+
+  it.each([
+    ['crash after the answer', 'F3'],
+    ['reset before the head', 'F26'],
+  ])(
+    'a second host edit may lose when nobody knows of the first, which was half on its way back: %s',
+    async (recipe, of) => {
+      const at = { namespace: 't1', name: 'web' };
+      const edit = (value: string): Act => ({
+        ...{ do: 'edit', side: 'host', resource: 'endpoints', at, field: 'labels', key: 'tier', value },
+      });
+      const acts: Act[] = [
+        { do: 'calm', isShort: true },
+        edit('t-one'),
+        { do: 'wait', ms: 200 },
+        edit('t-two'),
+        { do: 'calm' },
+      ];
+      const place = { class: of, recipe, side: 'virtual', verb: 'update', nth: 1, times: 1, ms: 0, size: 1 } as const;
+      const scenario = { ...storyOf('objects stood there before the daemon'), acts };
+      const { violations, struck } = await play({ seed: 1, scenario, faults: [place] });
+      expect([struck.length, violations]).toEqual([1, []]);
+    },
+  );
+
+  it('two Services never share a host name, also while the first write behind it is under way', async () => {
+    const [young, old] = [
+      { namespace: 't1', name: 'a-x-b' },
+      { namespace: 'b-x-t1', name: 'a' },
+    ] as const;
+    const service = (at: At): Act => ({ do: 'service', at, hasSelector: false, isCopied: false });
+    const acts: Act[] = [
+      { do: 'slice', at: old, service: old.name, version: 2, labels: {}, type: 'IPv4' },
+      { do: 'wait', ms: 1_500 },
+      service(young),
+      { do: 'endpoints', at: young, version: 1, labels: {}, annotations: {} },
+      { do: 'wait', ms: 1_000 },
+      // The older object may have the name from now on.
+      service(old),
+      { do: 'wait', ms: 8_000 },
+      { do: 'calm' },
+    ];
+    const slow = {
+      class: 'F29',
+      recipe: 'slow request',
+      side: 'host',
+      verb: 'create',
+      nth: 1,
+      times: 1,
+      ms: 5_000,
+      size: 1,
+    };
+    const scenario = { ...storyOf('objects are made'), before: [], acts };
+    const schedule = { seed: 1, scenario, faults: [slow as PlacedFault] };
+    const { violations, struck } = await play(schedule, { also: (world, board) => [new OneName(world, board)] });
+    expect([struck.length, violations]).toEqual([1, []]);
+  });
+
+  it('no watch goes on from a revision that the server has lost', async () => {
+    const at = { namespace: 't1', name: 'web' };
+    const made = (version: number): Act => ({ do: 'endpoints', at, version, labels: {}, annotations: {} });
+    const changes = [2, 3, 4].flatMap((version): Act[] => [made(version), { do: 'wait', ms: 3_000 }]);
+    const back = {
+      class: 'F36',
+      recipe: 'revisions go back',
+      side: 'host',
+      verb: 'update',
+      nth: 2,
+      times: 1,
+      ms: 0,
+      size: 1,
+    };
+    const before: Act[] = [{ do: 'service', at, hasSelector: false, isCopied: true }, made(1)];
+    const acts: Act[] = [{ do: 'wait', ms: 20_000 }, ...changes, { do: 'calm' }];
+    const scenario = { ...storyOf('objects are made'), before, acts };
+    const schedule = { seed: 1, scenario, faults: [back as PlacedFault] };
+    const { violations, struck } = await play(schedule, { also: (world, board) => [new Futures(world, board)] });
+    expect([struck.length, violations]).toEqual([1, []]);
+  });
+
+  it('news that comes while a pass waits for an expression is not lost', async () => {
+    const story = storyOf('objects are made');
+    const [configuration] = story.configurations as [{ sync: { toHost: object } }];
+    const patch = { path: 'metadata.annotations["note"]', expression: 'value === "boom" ? null.member : value' };
+    const { sync } = configuration;
+    const toHost = { ...sync.toHost, endpoints: { enabled: false, patches: [patch] } };
+    const at = { namespace: 't1', name: 'web' };
+    const made = (version: number, note: string): Act => ({
+      ...{ do: 'endpoints', at, version, labels: {}, annotations: { note } },
+    });
+    const acts: Act[] = [made(1, 'boom'), { do: 'wait', ms: 100 }, made(2, 'fine'), { do: 'calm' }];
+    const before: Act[] = [{ do: 'service', at, hasSelector: false, isCopied: true }, made(3, 'x')];
+    const scenario = {
+      ...story,
+      configurations: [{ ...configuration, sync: { toHost } }],
+      before,
+      acts,
+      sandboxMs: 300,
+    };
+    expect((await play({ seed: 1, scenario, faults: [] })).violations).toEqual([]);
   });
 
   it('a fault that has not struck has a last chance', async () => {

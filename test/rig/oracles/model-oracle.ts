@@ -7,6 +7,7 @@ import type { World } from '../play/world.ts';
 import { kindOfResource, type RigSide, registry, rigSides } from '../stage/rig-cluster.ts';
 import { hostNamespace, virtualCluster } from '../traffic/acts.ts';
 import type { Board } from './board.ts';
+import { HalfBacks } from './half-back.ts';
 import { judge } from './judge.ts';
 
 const file = new URL('../model/model.ts', import.meta.url);
@@ -27,6 +28,7 @@ export class ModelOracle {
   readonly #board: Board;
   readonly #model: Model;
   readonly #hasSeenAll: () => boolean;
+  readonly #halfBacks: HalfBacks;
   #before: Holding = { virtual: [], host: [] };
   #from: Record<RigSide, number> = { virtual: 0, host: 0 };
   #configurations = 0;
@@ -36,6 +38,8 @@ export class ModelOracle {
     this.#board = board;
     this.#model = options.model;
     this.#hasSeenAll = options.hasSeenAll;
+    this.#halfBacks = new HalfBacks(world);
+    world.ears.push(this.#halfBacks);
   }
 
   /** Called before a daemon starts. */
@@ -62,6 +66,7 @@ export class ModelOracle {
       now,
       hasSeenAll: this.#hasSeenAll(),
       absences: this.#world.absences,
+      halfBacks: this.#halfBacks.since(this.#from.virtual),
     };
     for (const { kind, what } of judge(this.#model(structuredClone(point)), now)) this.#board.say('model', kind, what);
     this.#turn(now);

@@ -12,11 +12,13 @@ import { demoLeaseSeconds } from '../traffic/features.ts';
 import { storyOf } from '../traffic/stories.ts';
 import { Board } from './board.ts';
 import { FailOver, lookMs } from './fail-over.ts';
-import { MissedChanges } from './missed-changes.ts';
-import { NoList } from './no-list.ts';
 import { Repairs } from './repairs.ts';
 import { RequestOracle } from './requests.ts';
 import { RetryAfter } from './retry-after.ts';
+import { Futures } from './rules/futures.ts';
+import { MissedChanges } from './rules/missed-changes.ts';
+import { NoList } from './rules/no-list.ts';
+import { OneName } from './rules/one-name.ts';
 
 /** On a machine that does much else, a run takes many times its half a second. */
 const timeout = 300_000;
@@ -98,6 +100,57 @@ describe('the oracles of requests', () => {
     const raw = { id: 1, side: 'host', daemon: 'hostward-0', method: 'GET', headers: {}, body: '', atMs: 0 } as const;
     oracle.given(passingOf({ ...raw, path: copies }), 200, typeof list === 'string' ? list : JSON.stringify(list));
     oracle.passed(passingOf({ ...raw, path: `${copies}?watch=1` }));
+    expect(board.violations.map(({ kind }) => kind)).toEqual(kinds);
+  });
+
+  it.each([
+    [7, []],
+    [8, ['a future']],
+  ])('see a watch from a revision that the server does not have: from %i of 7', (from, kinds) => {
+    const board = new Board(() => 0);
+    const raw = { id: 1, side: 'host', daemon: 'hostward-0', method: 'GET', headers: {}, body: '', atMs: 0 } as const;
+    const clusters = { host: { store: { revision: 7 } } } as unknown as World['clusters'];
+    const oracle = new Futures({ clusters }, board);
+    const watch = (revision: number) => passingOf({ ...raw, path: `${copies}?watch=1&resourceVersion=${revision}` });
+    oracle.passed(watch(from));
+    expect(board.violations).toEqual([]);
+    oracle.passed(watch(from));
+    expect(board.violations.map(({ kind }) => kind)).toEqual(kinds);
+  });
+
+  it.each([
+    ['of the same Service', 't1', 'hostward-0', []],
+    ['of another Service', 't2', 'hostward-0', ['two Services']],
+    ['of another Service, as people have put it there', 't2', undefined, []],
+  ])('see a copy behind a host name beside a slice %s', (_, tenant, daemon, kinds) => {
+    const marked = (namespace: string, name: string, labels: Record<string, string> = {}) => ({
+      metadata: {
+        ...{ namespace: 'vcluster-vc', name, labels: { 'vcluster.loft.sh/managed-by': 'vc', ...labels } },
+        annotations: { 'vcluster.loft.sh/object-name': 'a', 'vcluster.loft.sh/object-namespace': namespace },
+      },
+    });
+    const [key, other] = ['/registry/services/endpoints/vcluster-vc/web', '/registry/endpointslices/vcluster-vc/web-1'];
+    const [copy, slice] = [marked('t1', 'web'), marked(tenant, 'web-1', { 'kubernetes.io/service-name': 'web' })];
+    const entries = [[key, copy] as const, [other, slice] as const];
+    const store = {
+      written: [
+        { key: other, by: { daemon, request: 0 }, after: slice },
+        { key, by: { daemon: 'hostward-0', request: 1 }, after: copy },
+      ],
+      entries: (prefix: string) => entries.filter(([one]) => one.startsWith(prefix)),
+    };
+    const board = new Board(() => 0);
+    const oracle = new OneName({ clusters: { host: { store } } } as unknown as World, board);
+    const raw = {
+      id: 1,
+      side: 'host',
+      daemon: 'hostward-0',
+      method: 'POST',
+      headers: {},
+      body: '{}',
+      atMs: 0,
+    } as const;
+    oracle.answered(passingOf({ ...raw, path: copies }), 201);
     expect(board.violations.map(({ kind }) => kind)).toEqual(kinds);
   });
 

@@ -6,12 +6,12 @@ import { recipes } from '../faults/recipes/recipes.ts';
 import { Board, type Violation } from '../oracles/board.ts';
 import { EndOracle } from '../oracles/ends.ts';
 import { FailOver } from '../oracles/fail-over.ts';
-import { liars, MissedChanges } from '../oracles/missed-changes.ts';
 import { loadModel, ModelOracle } from '../oracles/model-oracle.ts';
-import { NoList } from '../oracles/no-list.ts';
 import { Repairs } from '../oracles/repairs.ts';
 import { RequestOracle } from '../oracles/requests.ts';
 import { RetryAfter } from '../oracles/retry-after.ts';
+import { liars, MissedChanges } from '../oracles/rules/missed-changes.ts';
+import { NoList } from '../oracles/rules/no-list.ts';
 import { Truth } from '../oracles/truth/truth.ts';
 import { WatchBack } from '../oracles/watch-back.ts';
 import { isWrite, type Passing } from '../proxy/passing.ts';
@@ -19,7 +19,7 @@ import { type RigSide, rigSides } from '../stage/rig-cluster.ts';
 import type { RigDaemon } from '../stage/rig-daemon.ts';
 import type { Scenario } from '../traffic/acts.ts';
 import { sightsOf } from '../traffic/sights.ts';
-import { World } from './world.ts';
+import { World, type WorldEars } from './world.ts';
 
 /** What they show is doubted. */
 const emptied: ReadonlySet<string> = new Set(['emptyList', 'emptyRelist']);
@@ -59,9 +59,11 @@ export interface PlayOptions {
   tell?: ((line: string) => void) | undefined;
   /** Makes the first daemons lie, in tests of the oracles. */
   corrupt?: (daemon: RigDaemon) => void;
+  /** Oracles of single schedules, which the seeds of a landing have not been played with. */
+  also?: (world: World, board: Board) => readonly WorldEars[];
 }
 
-export async function play(schedule: Schedule, { faultless, tell, corrupt }: PlayOptions = {}): Promise<Played> {
+export async function play(schedule: Schedule, { faultless, tell, corrupt, also }: PlayOptions = {}): Promise<Played> {
   const world = new World(schedule.scenario, schedule.seed);
   const board = new Board(() => world.clock.now());
   const faults = schedule.faults.map((placed) => {
@@ -111,6 +113,7 @@ export async function play(schedule: Schedule, { faultless, tell, corrupt }: Pla
     new MissedChanges(world, board, faults),
     new NoList(board),
     new Repairs(world, board),
+    ...(also?.(world, board) ?? []),
   );
   if (tell !== undefined) world.ears.push(teller(world, tell));
   try {

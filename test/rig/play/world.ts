@@ -147,6 +147,7 @@ export class World {
       configuration: this.configuration,
       virtualCluster,
       hostNamespace,
+      sandboxMs: this.scenario.sandboxMs,
       ended: () => this.crash(name, backOffMs),
     });
     this.daemons[position] = daemon;

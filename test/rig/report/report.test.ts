@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import type { PlacedFault } from '../faults/placed.ts';
 import { cells } from '../play/schedule.ts';
 import { sightNames } from '../traffic/sights.ts';
 import { MistakeReport, ReportFile } from './report-file.ts';
@@ -51,6 +52,19 @@ describe('the report', () => {
     }
     expect([half.pairFaults(), full.pairFaults()]).toEqual([[], []]);
     expect(whole.pairFaults()).toContain('F1 F2: no seed has placed this pair');
+  });
+
+  it('says of a pair that was not met which fault had nothing to strike, and fails when too many were not', () => {
+    const tally = new Tally();
+    const [one, other] = firsts.slice(0, 2).map(({ recipe, side, verb }) => {
+      return { class: recipe.class, recipe: recipe.name, side, verb, nth: 1, times: 1, ms: 0, size: 1 };
+    }) as [PlacedFault, PlacedFault];
+    for (let seed = 0; seed < 500; seed++) tally.add({ ...line(seed, false), placed: [one, other], struck: [one] });
+    const why = `${other.recipe} (${other.side} ${other.verb}) 500`;
+    expect(tally.pairLines()).toContain(
+      `${one.class}+${other.class}: placed 500 times, and these found nothing to strike: ${why}`,
+    );
+    expect(tally.fewPairs).toMatch(/^0 of \d+ pairs of classes were met, wanted \d+$/);
   });
 
   describe('in a file', () => {

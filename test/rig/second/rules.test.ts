@@ -46,13 +46,23 @@ interface Given {
   deeds?: readonly Deed[];
   hostward?: object;
   absences?: CalmPoint['absences'];
+  halfBacks?: CalmPoint['halfBacks'];
 }
 
 /** What the model finds wrong. */
-function wrongWith({ before, now, deeds = [], hostward = {}, absences = [] }: Given): string[] {
+function wrongWith({ before, now, deeds = [], hostward = {}, absences = [], halfBacks = [] }: Given): string[] {
   const configuration = { experimental: { syncSettings: { setOwner: false } }, hostward } as never;
   const point: CalmPoint = {
-    ...{ virtualCluster: 'vc', hostNamespace: place.namespace, before, now, deeds, absences, hasSeenAll: true },
+    ...{
+      virtualCluster: 'vc',
+      hostNamespace: place.namespace,
+      before,
+      now,
+      deeds,
+      absences,
+      halfBacks,
+      hasSeenAll: true,
+    },
     configurations: [{ configuration, sinceMs: 0 }],
   };
   return judge(expectationOf(point), now).map(({ what }) => what);
@@ -207,6 +217,26 @@ describe('the model and a second writing of which side a key follows', () => {
                 }
             }
     expect(tried).toBeGreaterThan(200);
+  });
+
+  it('let the last of two host edits win, unless nobody knew that the first was half on its way back', () => {
+    const before = { virtual: [noted(tenants, 'agreed'), service(web)], host: [noted(copied, 'agreed')] };
+    const deed = (from: string, value: string, atMs: number): Deed => ({
+      ...{ side: 'host', verb: 'change', atMs, before: noted(copied, from), after: noted(copied, value) },
+    });
+    const deeds = [deed('agreed', 'one', 10), deed('one', 'two', 20)];
+    const half = { kind: 'Endpoints', namespace: web.namespace, name: web.name } as const;
+    const areWrong = (value: string, halfBacks: CalmPoint['halfBacks']): boolean => {
+      const now = { virtual: [noted(tenants, value), service(web)], host: [noted(copied, value)] };
+      return wrongWith({ before, now, deeds, halfBacks }).length > 0;
+    };
+    const met = [{ ...half, fromMs: 15, toMs: 25 }];
+    const others = [
+      { ...half, fromMs: 11, toMs: 19 },
+      { ...half, name: 'other', fromMs: 15, toMs: 25 },
+    ];
+    expect([areWrong('two', []), areWrong('one', []), areWrong('one', others)]).toEqual([false, true, true]);
+    expect([areWrong('two', met), areWrong('one', met), areWrong('three', met)]).toEqual([false, false, true]);
   });
 });
 

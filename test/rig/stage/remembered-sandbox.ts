@@ -1,8 +1,15 @@
 // Sandboxes of all daemons of a process: what an expression answers follows from its request alone, so each is asked once, and an isolate is built
 // only for a question that is new.
+import { type Clock, pause } from '../../../src/clock.ts';
 import type { SandboxSetup } from '../../../src/expression/realm/harness.ts';
 import type { Sandbox, SandboxOutcome } from '../../../src/expression/sandbox/sandbox.ts';
 import { InProcessSandbox } from '../../expression/in-process-sandbox.ts';
+
+/** How long each answer takes on the clock of its daemon. */
+interface Pace {
+  clock: Clock;
+  ms: number;
+}
 
 interface Shared {
   isolate: InProcessSandbox | undefined;
@@ -31,11 +38,13 @@ function sharedOf(setup: SandboxSetup): Shared {
 export class RememberedSandbox implements Sandbox {
   readonly #setup: SandboxSetup;
   readonly #shared: Shared;
+  readonly #pace: Pace;
   readonly #stopped: () => void;
   #isOpen = false;
 
-  constructor(setup: SandboxSetup, stopped: () => void) {
+  constructor(setup: SandboxSetup, { pace, stopped }: { pace: Pace; stopped: () => void }) {
     this.#setup = setup;
+    this.#pace = pace;
     this.#stopped = stopped;
     this.#shared = sharedOf(setup);
   }
@@ -51,6 +60,7 @@ export class RememberedSandbox implements Sandbox {
 
   /** A stopped one answers nobody. */
   async run(text: string): Promise<SandboxOutcome> {
+    if (this.#pace.ms > 0) await pause(this.#pace.clock, this.#pace.ms);
     if (!this.#isOpen) return new Promise(() => {});
     const known = this.#shared.answers.get(text);
     if (known !== undefined) return known;

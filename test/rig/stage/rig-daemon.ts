@@ -25,6 +25,7 @@ export interface RigDaemonOptions {
   configuration: object;
   virtualCluster: string;
   hostNamespace: string;
+  sandboxMs?: number | undefined;
   /** Called when the process would have ended by itself. */
   ended(): void;
 }
@@ -78,7 +79,9 @@ export class RigDaemon {
 
   /** A sandbox that dies with the daemon: nobody answers a dead one. */
   #openSandbox(setup: SandboxSetup): Sandbox {
-    const sandbox: Sandbox = new RememberedSandbox(setup, () => this.#sandboxes.delete(sandbox));
+    const { sandboxMs = 0 } = this.#options;
+    const pace = { clock: this.clock, ms: sandboxMs };
+    const sandbox: Sandbox = new RememberedSandbox(setup, { pace, stopped: () => this.#sandboxes.delete(sandbox) });
     this.#sandboxes.add(sandbox);
     return sandbox;
   }

@@ -68,6 +68,8 @@ export interface Scenario {
   isMapped: boolean;
   /** Daemons speak TLS with both API servers. */
   isTls?: boolean;
+  /** How long an expression takes: news may come while a pass waits for it. */
+  sandboxMs?: number;
   kinds: readonly Synced[];
   /** Before the daemon starts. */
   before: readonly Act[];

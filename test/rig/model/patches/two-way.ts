@@ -1,7 +1,7 @@
 // Rule 8 of DESIGN 3, from the deeds of both sides: the value of one key on the virtual side, and on the host.
 
 import { type History, type KeyEvent, type MapName, mapOf } from '../words/history.ts';
-import { annotationsOf, labelsOf, objectKey, own } from '../words/json.ts';
+import { annotationsOf, keyOf, labelsOf, objectKey, own } from '../words/json.ts';
 import { BASE, goesNeverBack, MANAGED_ANNOTATIONS, ownerOf, uidOnHost } from '../words/marks.ts';
 import { isReserved } from '../words/names.ts';
 import { type SyncedKind, settingsOf } from '../words/settings.ts';
@@ -111,12 +111,14 @@ function wereFoundTogether(pair: Pair, events: readonly KeyEvent[]): boolean {
   return absences.some(({ fromMs, toMs }) => events.every(({ atMs }) => atMs >= fromMs && atMs <= toMs));
 }
 
-/** Of two host edits the first may have been half on its way back when the last daemon died: then both sides have changed, and virtual wins. */
-function mayMeetHalf({ history }: Pair, events: readonly KeyEvent[]): boolean {
+/**
+ * Of two host edits the first was half on its way back when the daemon died, or its answer was lost: then both sides have changed, and virtual wins.
+ */
+function mayMeetHalf({ history, virtualKey }: Pair, events: readonly KeyEvent[]): boolean {
   const lastMs = events.at(-1)?.atMs ?? 0;
-  return (
-    events.length > 1 && (history.point.absences ?? []).some(({ fromMs, toMs }) => lastMs >= fromMs && lastMs <= toMs)
-  );
+  const { absences = [], halfBacks = [] } = history.point;
+  const halves = halfBacks.filter(({ kind, namespace, name }) => keyOf(kind, namespace, name) === virtualKey);
+  return events.length > 1 && [...absences, ...halves].some(({ fromMs, toMs }) => lastMs >= fromMs && lastMs <= toMs);
 }
 
 /**

@@ -73,6 +73,17 @@ export interface CalmPoint {
   readonly hasSeenAll?: boolean;
   /** Times in which no daemon ran: whatever happened in one of them was found together by the next one. */
   readonly absences?: readonly { readonly fromMs: number; readonly toMs: number }[];
+  /** A host edit that came meanwhile met one that was half on its way back, and whose other half nobody knew. */
+  readonly halfBacks?: readonly HalfBack[];
+}
+
+/** From the write to the tenant's object to the one that notes it on the copy, where another process had to find out what had happened. */
+export interface HalfBack {
+  readonly kind: PlainKind;
+  readonly namespace: string;
+  readonly name: string;
+  readonly fromMs: number;
+  readonly toMs: number;
 }
 
 /** A field that the rules leave open. */

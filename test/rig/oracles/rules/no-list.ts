@@ -1,10 +1,10 @@
 // An answer that is no list of what was asked for says nothing: whoever got it lists again, and never watches on from it. A daemon that took it for an
 // empty list would be saved by its doubts about lists that lack much, so that nothing would be seen in the clusters.
 
-import type { WorldEars } from '../play/world.ts';
-import type { Passing } from '../proxy/passing.ts';
-import { kindOfResource } from '../stage/rig-cluster.ts';
-import type { Board } from './board.ts';
+import type { WorldEars } from '../../play/world.ts';
+import type { Passing } from '../../proxy/passing.ts';
+import { kindOfResource } from '../../stage/rig-cluster.ts';
+import type { Board } from '../board.ts';
 
 /** What makes two requests a list and a watch of the same objects. */
 const scopeOf = ({ daemon, path, query }: Passing): string =>

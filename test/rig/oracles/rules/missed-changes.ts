@@ -1,8 +1,8 @@
 // A watch that loses a change is mended by the next proof of the caches, a minute later and without a trace in both clusters. So the daemon's own count
 // of such changes is judged: without a fault that hides changes it stays at nothing.
-import type { LiveFault } from '../faults/live-fault.ts';
-import type { World, WorldEars } from '../play/world.ts';
-import type { Board } from './board.ts';
+import type { LiveFault } from '../../faults/live-fault.ts';
+import type { World, WorldEars } from '../../play/world.ts';
+import type { Board } from '../board.ts';
 
 /**
  * After these a daemon may believe what is not so until a list tells it better. Garbage and lists of another kind are not among them: who looks sees
