@@ -32,6 +32,8 @@ export interface Point extends Spread {
 
 export interface Result extends Omit<Point, 'rate' | 'seconds'> {
   question: 'blackbox';
+  /** Written into a run that is kept in bench/history: between which servers it was. */
+  conditions?: string;
   date: string;
   commit: string;
   machine: { cores: number; model: string; platform: string; node: string };

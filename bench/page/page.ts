@@ -89,7 +89,7 @@ function runsTable(runs: readonly Result[]): string {
       run.points.map((point) => [
         run.date.slice(0, 16).replace('T', ' '),
         run.commit,
-        `${run.machine.cores} cores, ${run.load.atStart}–${run.load.atEnd}`,
+        `${run.machine.cores} cores, ${run.load.atStart}–${run.load.atEnd}${run.conditions === undefined ? '' : `; ${run.conditions}`}`,
         `${run.wanted.objects} ${run.wanted.kind}`,
         point.rate === undefined ? 'all at once' : told(point.rate),
         ...[point.p50, point.p90, point.p99, point.p999, point.max, run.missing, run.wrong, point.writesPerChange].map(

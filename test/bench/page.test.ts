@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -117,6 +117,18 @@ describe('the page of the benchmarks', () => {
 });
 
 describe('npm run bench:page', () => {
+  it('shows runs of ours beside those of others in a fresh checkout, which has no results', () => {
+    const kept = readdirSync('bench/history').map((name) => JSON.parse(readFileSync(`bench/history/${name}`, 'utf8')));
+    const ours = kept.filter((one): one is Result => one.question === 'blackbox');
+    expect(ours.filter(({ missing, wrong, conditions }) => missing + wrong > 0 || conditions === undefined)).toEqual(
+      [],
+    );
+    const shown = pageOf({ runs: ours, recorded, answers: [], made: run.date });
+    expect(shown).toContain('p99 of the syncer');
+    expect(shown).toContain('; between two ');
+    expect(shown).not.toContain('None yet');
+  });
+
   it('says at once that it cannot write there, where it once tried for ever', () => {
     const main = join(import.meta.dirname, '../../bench/page/main.ts');
     const { status, stderr } = spawnSync(process.execPath, [main, '/proc/nope/x'], {
