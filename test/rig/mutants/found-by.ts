@@ -49,6 +49,7 @@ export const lastFoundBy: Readonly<Record<string, number | string>> = {
   'a contest is never braked': 104,
   'a kind that is switched off is still written': 24,
   'nobody is told': 12,
+  'news that comes during a pass is lost': 136,
   'a new leader looks at nothing': 36,
   'a lease is taken before its time has passed': 36,
 };
@@ -100,6 +101,7 @@ export const mattersWith: Readonly<Record<string, { classes?: readonly string[];
   'a new leader looks at nothing': { words: [/"daemons":2/] },
   'a kind that is switched off is still written': { words: [/"name":"switched"/] },
   'a lease is taken before its time has passed': { classes: ['F40', 'F41', 'F39', 'F29'], words: [/"daemons":2/] },
+  'news that comes during a pass is lost': { words: [/"sandboxMs"/] },
   'nobody is told': { words: [/"isHostile":true|"boom"/] },
   'a reference that goes is still counted': { words: [/"reference":/, /example.com\/secret","value":(null|"two")/] },
 };

@@ -337,6 +337,12 @@ export const mutants: readonly Mutant[] = [
     'return seen.sinceMs + Math.max(this.#leaseMs, seen.record.leaseDurationSeconds * 1000);',
     'return seen.sinceMs + this.#renewMs;',
   ),
+  other(
+    'news that comes during a pass is lost',
+    'queue/queue-part.ts',
+    '      this.#lanes.push(key, sinceMs);\n    }\n    if (!this.#isEmpty)',
+    '    }\n    if (!this.#isEmpty)',
+  ),
   other('nobody is told', 'sync/loop/sync.ts', 'if (!this.options.isDryRun) this.#events.record(note);', 'void note;'),
 ];
 

@@ -6,6 +6,7 @@ import { recipes } from '../faults/recipes/recipes.ts';
 import { type RigSide, rigSides } from '../stage/rig-cluster.ts';
 import { drawScenario } from '../traffic/draw.ts';
 import { drawFeatures, type Features } from '../traffic/features.ts';
+import { withSlowExpressions } from '../traffic/slow-expressions.ts';
 import { Chance } from './random.ts';
 import type { Played, Schedule } from './run.ts';
 
@@ -58,7 +59,8 @@ const pairStride = 236;
 
 export function learnedSchedule(seed: number): Schedule {
   const first = scenarioOf(seed);
-  return { seed: first, scenario: drawScenario(new Chance(first, 'scenario')), faults: [] };
+  const scenario = drawScenario(new Chance(first, 'scenario'));
+  return { seed: first, scenario: withSlowExpressions(scenario, new Chance(first, 'expressions')), faults: [] };
 }
 
 export function placedSchedule(seed: number, learned: Schedule, { seen }: Pick<Played, 'seen'>): Schedule {
