@@ -1,4 +1,5 @@
-// Makes the client's message for a fault of the store: a sentence without paths and without the text of the database.
+// Makes the client's answer for a fault of the store: a sentence without paths and without the text of the database, and the time to wait.
+import { soonSeconds } from '../../object/meta/status.ts';
 import type { StoreFaultCode } from '../../store/errors.ts';
 
 export function storeSentence(code: StoreFaultCode): string {
@@ -35,4 +36,17 @@ export function storeSentence(code: StoreFaultCode): string {
     default:
       return code satisfies never;
   }
+}
+
+/** Nothing was changed, and it may pass by itself. A client that sends a change again without a look must know that it was not made. */
+const passing: ReadonlySet<StoreFaultCode> = new Set([
+  'STORE_WRITE_FAILED',
+  'STORE_READ_FAILED',
+  'STORE_OVERLOADED',
+  'STORE_NOT_OPEN',
+]);
+
+/** For Retry-After; 0 = to send it again does not help, or may do it twice. */
+export function retrySecondsOf(code: StoreFaultCode): number {
+  return passing.has(code) ? soonSeconds : 0;
 }

@@ -7,7 +7,7 @@ import type { Audit, AuditedRequest, PassedStream } from '../../apiserver/kinds/
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
-import { serviceUnavailable } from '../../object/meta/status.ts';
+import { serviceUnavailable, soonSeconds } from '../../object/meta/status.ts';
 import type { Callers } from '../keys/callers/callers.ts';
 import { managementRequest, proxiedIn } from '../scope/classify.ts';
 import { type AccessRequest, isManagementResource, reportResource } from '../scope/request.ts';
@@ -124,7 +124,7 @@ export class AuditLog implements Audit {
       await this.#write(this.#intent(entry));
     } catch (error) {
       this.#options.log.error({ component: 'management', error: String(error) }, 'audit line not written');
-      throw new StatusFault(serviceUnavailable('the audit log cannot be written, so nothing was done'));
+      throw new StatusFault(serviceUnavailable('the audit log cannot be written, so nothing was done', soonSeconds));
     }
   }
 

@@ -8,7 +8,7 @@ import { StatusFault } from '../../apiserver/request/status-fault.ts';
 import { sendJson } from '../../apiserver/wire/respond.ts';
 import type { Clock, Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
-import { serviceUnavailable } from '../../object/meta/status.ts';
+import { serviceUnavailable, soonSeconds } from '../../object/meta/status.ts';
 import type { Followers } from '../../store/follow/follower.ts';
 import type { Store } from '../../store/store.ts';
 import type { Misses } from '../keys/callers/misses.ts';
@@ -75,7 +75,9 @@ export async function openIssuing(options: OpenIssuingOptions): Promise<Issuing>
   await shared?.start((uid, text) => ledger.heard(uid, text));
   const visibleTo: typeof visibleSince = (user) => {
     if (!revocations.areComplete)
-      throw new StatusFault(serviceUnavailable('a revocation cannot be stored, so no list of them is complete'));
+      throw new StatusFault(
+        serviceUnavailable('a revocation cannot be stored, so no list of them is complete', soonSeconds),
+      );
     return visibleSince(user);
   };
   let chore: Timer | undefined;

@@ -20,7 +20,7 @@ import type { Clock } from '../../clock.ts';
 import { type ManagementServerSettings, secretsFolder } from '../../config/settings/management-settings.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
-import { serviceUnavailable } from '../../object/meta/status.ts';
+import { serviceUnavailable, soonSeconds } from '../../object/meta/status.ts';
 import type { BackupTaken } from '../audit/recovery/take-backup.ts';
 import { looksLikeToken } from '../credentials/claims/verify-token.ts';
 import type { Kubeconfigs } from '../credentials/issue/kubeconfigs.ts';
@@ -164,7 +164,9 @@ const nobody: Holder = { key: '', owner: '' };
 /** Probes go on: they say the same in their way. */
 function refuseWhile(trouble: string | undefined, { request, target }: ServedRequest): void {
   if (trouble === undefined || (request.headers.authorization === undefined && isOpen(target))) return;
-  throw new StatusFault(serviceUnavailable('the store of the keys is out of reach, so that no key can be judged'));
+  throw new StatusFault(
+    serviceUnavailable('the store of the keys is out of reach, so that no key can be judged', soonSeconds),
+  );
 }
 
 async function authenticated(

@@ -6,7 +6,7 @@ import type { Kind, SubresourceAction } from '../../apiserver/kinds/kind.ts';
 import type { Decision, User } from '../../apiserver/request/identity.ts';
 import { forbiddenBecause, StatusFault } from '../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../clock.ts';
-import { notFound, serviceUnavailable, tooManyRequests } from '../../object/meta/status.ts';
+import { notFound, serviceUnavailable, soonSeconds, tooManyRequests } from '../../object/meta/status.ts';
 import { type TokenBucket, TokenBuckets } from '../../pace/token-bucket.ts';
 import { entriesIn, type KeyUse, usesIn } from '../audit/agent-lines.ts';
 import type { AuditEntry } from '../audit/entries.ts';
@@ -101,7 +101,7 @@ async function takeLines(parts: ReportParts, entries: readonly AuditEntry[], by:
   try {
     await parts.append(entries.map((entry) => ({ ...entry, ...by })));
   } catch {
-    throw new StatusFault(serviceUnavailable('the audit log cannot be written; send the lines again'));
+    throw new StatusFault(serviceUnavailable('the audit log cannot be written; send the lines again', soonSeconds));
   }
 }
 

@@ -178,6 +178,9 @@ export function internalError(why: string): Status {
   return failure(500, 'InternalError', `Internal error occurred: ${why}`, { causes: [{ message: why }] });
 }
 
+/** For a 503 that may pass by itself: clients of Kubernetes send the request again by themselves after so long, ten times at most. */
+export const soonSeconds = 1;
+
 export function serviceUnavailable(message: string, retryAfterSeconds = 0): Status {
   const details = retryAfterSeconds === 0 ? undefined : retryAfter(retryAfterSeconds);
   return failure(503, 'ServiceUnavailable', message, details);

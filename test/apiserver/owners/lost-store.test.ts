@@ -152,20 +152,27 @@ describe('a stop while a lost watch is being opened again', () => {
 
 describe('a server whose store cannot write', () => {
   it.each([
-    ['STORE_WRITE_FAILED', 'the store cannot write to its disk, so nothing was changed; try again later'],
-    ['STORE_OVERLOADED', 'too many writes wait for the disk, so nothing was changed; try again later'],
+    ['STORE_WRITE_FAILED', 'the store cannot write to its disk, so nothing was changed; try again later', '1'],
+    ['STORE_OVERLOADED', 'too many writes wait for the disk, so nothing was changed; try again later', '1'],
     [
       'STORE_WORKER_GONE',
       'the store has failed and answers nothing until the server is started again; nothing was changed',
+      undefined,
+    ],
+    [
+      'STORE_HOST_SILENT',
+      'the cluster that keeps the records took the change and does not report it; look whether it was made before you try again',
+      undefined,
     ],
   ] as const)(
     'answers 503 with a sentence for %s, without the words of the database, and still reads',
-    async (code, says) => {
+    async (code, says, retryAfter) => {
       const { shop, store } = await start();
       await shop.call('POST', gadgets, gadget('a', 'ann'));
       store.write = () => Promise.reject(new StoreFault(code, 'Cannot write "/secret/path": disk I/O error'));
       const refused = await shop.call('POST', gadgets, gadget('b', 'ann'));
       expect(refused.json).toMatchObject({ kind: 'Status', code: 503, reason: 'ServiceUnavailable', message: says });
+      expect(refused.headers.get('retry-after') ?? undefined).toBe(retryAfter);
       expect((await shop.call('GET', `${gadgets}/a`)).json).toMatchObject({ metadata: { name: 'a' } });
     },
   );

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { calculateJwkThumbprint, type JWK, SignJWT } from 'jose';
 import { StatusFault } from '../../../apiserver/request/status-fault.ts';
 import { textOfFile, writeOnce, writeWhole } from '../../../apiserver/tls/secret-files.ts';
-import { serviceUnavailable } from '../../../object/meta/status.ts';
+import { serviceUnavailable, soonSeconds } from '../../../object/meta/status.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import { tokenKeysFile } from '../../keys/folder/data-folder.ts';
 import { longestTokenTTL, tokenType } from '../claims/claims.ts';
@@ -161,7 +161,9 @@ export class TokenKeys {
     const id = this.#agreed?.id ?? this.due(nowMs);
     const key = this.#keys.find((one) => one.id === id);
     if (key !== undefined) return key;
-    throw new StatusFault(serviceUnavailable('the key that signs tokens now has not arrived at this replica'));
+    throw new StatusFault(
+      serviceUnavailable('the key that signs tokens now has not arrived at this replica', soonSeconds),
+    );
   }
 }
 

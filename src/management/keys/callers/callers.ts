@@ -5,7 +5,7 @@ import { bearerIn, type User } from '../../../apiserver/request/identity.ts';
 import { StatusFault } from '../../../apiserver/request/status-fault.ts';
 import type { Target } from '../../../apiserver/request/target.ts';
 import type { Clock } from '../../../clock.ts';
-import { forbidden, type Status, serviceUnavailable, unauthorized } from '../../../object/meta/status.ts';
+import { forbidden, type Status, serviceUnavailable, soonSeconds, unauthorized } from '../../../object/meta/status.ts';
 import { actsAsAdministrator, type Credential } from '../../scope/allows.ts';
 import { type Directory, isMember, type Subject } from '../../scope/directory.ts';
 import type { KeyBook } from '../book/key-book.ts';
@@ -98,7 +98,7 @@ export class Callers {
     try {
       await activity.used(facts.record.uid, facts.times.ttl);
     } catch {
-      throw new StatusFault(serviceUnavailable('the use of the key cannot be written down; try again'));
+      throw new StatusFault(serviceUnavailable('the use of the key cannot be written down; try again', soonSeconds));
     }
     const { directory } = this.#parts.world;
     return this.userOf({ credential: found.credential, facts, isFormer: checked.isFormer, directory, address });

@@ -4,7 +4,7 @@ import type { Audit, AuditedRequest } from '../../../apiserver/kinds/kit.ts';
 import { StatusFault } from '../../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';
-import { serviceUnavailable } from '../../../object/meta/status.ts';
+import { serviceUnavailable, soonSeconds } from '../../../object/meta/status.ts';
 import { type AuditEntry, intentEntry, outcomeEntry } from '../../audit/entries.ts';
 import { type Proxied, proxiedIn } from '../../scope/classify.ts';
 import type { AuditFile } from './audit-file.ts';
@@ -62,7 +62,7 @@ export function auditLines(parts: AuditLinesParts): Audit {
         await intent(entry, proxied);
       } catch (error) {
         log.error({ component: 'direct', error: String(error) }, 'audit line not written');
-        throw new StatusFault(serviceUnavailable('the audit log cannot be written, so nothing was done'));
+        throw new StatusFault(serviceUnavailable('the audit log cannot be written, so nothing was done', soonSeconds));
       }
     },
     async ends(entry, code) {

@@ -6,7 +6,7 @@ import { openCredentials } from '../../../cluster/credentials/credentials.ts';
 import { RawConnection } from '../../../cluster/wire/raw-connection.ts';
 import type { DirectSettings } from '../../../config/settings/management-settings.ts';
 import type { Log } from '../../../log.ts';
-import { serviceUnavailable } from '../../../object/meta/status.ts';
+import { serviceUnavailable, soonSeconds } from '../../../object/meta/status.ts';
 import type { Upstream } from '../forward/forward.ts';
 
 export interface DirectUpstreamOptions {
@@ -35,7 +35,7 @@ export class DirectUpstream {
     if (this.#upstream === undefined && isDue) await this.open();
     if (this.#upstream !== undefined) return this.#upstream;
     const message = `the kubeconfig of cluster ${settings.cluster} cannot be used; the log of the endpoint says why`;
-    throw new StatusFault(serviceUnavailable(message));
+    throw new StatusFault(serviceUnavailable(message, soonSeconds));
   }
 
   /** The start opens it as well, so that faults are in the log at once. */

@@ -92,7 +92,10 @@ describe('the audit log', () => {
     const stuck: OpenChain = async (path) => Object.assign(await open(path, 'a+'), { appendFile });
     const log = await auditLog(folder(), { open: stuck }, clock);
     const refused = expect(log.begins(entry('DELETE'))).rejects.toMatchObject({
-      status: { code: 503, message: 'the audit log cannot be written, so nothing was done' },
+      status: {
+        ...{ code: 503, message: 'the audit log cannot be written, so nothing was done' },
+        details: { retryAfterSeconds: 1 },
+      },
     });
     await clock.advance(5_000);
     await refused;
