@@ -6,6 +6,7 @@ import type { Socket } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 import type { Clock, Timer } from '../../clock.ts';
 import { type Gate, gatherChunks, passOn } from '../../object/text/small-chunks.ts';
+import { slowTinyPieces, type TinyPieces, type Wait } from '../../object/text/tiny-pieces.ts';
 
 export interface RawRequest {
   method: string;
@@ -19,6 +20,8 @@ export interface RawRequest {
   upgrade: string | undefined;
   /** Asked for what of the body is written to a connection; absent = as fast as the server reads. */
   gateOf?: ((socket: Socket) => Gate) | undefined;
+  /** Asked when the answer comes in tiny pieces; absent = they go on in the next turn of the loop. */
+  slowed?: Wait | undefined;
   /** The answer may begin late and pause for long, as that of a watch or `logs -f` does. */
   isStream: boolean;
 }
@@ -47,6 +50,11 @@ export interface AttemptOptions {
 export const connectWithinMs = 10_000;
 /** A little more than the minute that kube-apiserver gives an ordinary request. */
 export const silentAfterMs = 65_000;
+/** Go's client takes five, browsers get one or two. */
+const mostHints = 16;
+const nextTurn: Wait = (goOn) => void setImmediate(goOn);
+/** To Node's parser: nothing behind this answer is HTTP. */
+const noMoreHttp = 2;
 
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
@@ -58,6 +66,8 @@ export class RawAttempt {
   #timer: Timer | undefined;
   #socket: Duplex | undefined;
   #isSettled = false;
+  #pieces: TinyPieces | undefined;
+  #hints = 0;
 
   constructor(parts: AttemptOptions) {
     this.#parts = parts;
@@ -99,7 +109,7 @@ export class RawAttempt {
     const { request } = this.#parts;
     const sent = this.#sent;
     sent.on('response', (response) => {
-      gatherChunks(response);
+      gatherChunks(response, undefined, () => this.#pieces?.found());
       if (this.#isSettled) response.destroy();
       // After a refused upgrade nothing more may be said on this connection.
       if (request.upgrade !== undefined) sent.shouldKeepAlive = false;
@@ -108,6 +118,7 @@ export class RawAttempt {
       if (request.isStream && (response.statusCode ?? 0) < 300) this.#timer?.cancel();
       else this.#progressOf(response);
     });
+    sent.on('information', () => this.#hinted());
     sent.on('upgrade', (response, socket, head) => {
       this.#timer?.cancel();
       this.#socket = socket;
@@ -123,9 +134,22 @@ export class RawAttempt {
     });
   }
 
+  /** Each costs as much as the head of an answer, and there is no end to them. */
+  #hinted(): void {
+    if (++this.#hints <= mostHints) return;
+    const error = new Error(`more than ${mostHints} answers of 1xx before the answer itself`);
+    this.#finish({ kind: 'error', error, mayRepeat: false });
+    // The parser of a connection is no documented part of Node; without it the rest of the packet costs more.
+    const socket: (Socket & { parser?: { onIncoming?: unknown } | null }) | null = this.#sent.socket;
+    if (socket?.parser) socket.parser.onIncoming = () => noMoreHttp;
+    this.#timer?.cancel();
+    this.#sent.destroy();
+  }
+
   #connectInTime(): void {
     this.#after(connectWithinMs, `no connection within ${connectWithinMs / 1000} s`);
     this.#sent.once('socket', (socket: Socket) => {
+      this.#pieces = slowTinyPieces(socket, this.#parts.request.slowed ?? nextTurn);
       if (!socket.connecting) this.#connected();
       else socket.once(this.#parts.isTls ? 'secureConnect' : 'connect', () => this.#connected());
     });

@@ -22,6 +22,7 @@ import {
 } from '../scope/request.ts';
 import { forward, type ProxiedStream } from './forward/forward.ts';
 import type { PassedBytes } from './forward/passed-bytes.ts';
+import { SlowAnswers } from './forward/slow-answers.ts';
 import { identityOf } from './forward/upstream-identity.ts';
 import type { LiveStreams } from './live-streams.ts';
 import { answerReview, incompleteRules, reviewIn } from './reviews.ts';
@@ -47,6 +48,9 @@ export interface ProxyRouteOptions {
 /** Answers of these subresources may begin late and last for days. */
 const streamed: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward', 'proxy']);
 
+/** Of each cluster. */
+const sayEveryMs = 10_000;
+
 interface Passing extends ProxiedCaller {
   user: User;
   proxied: Proxied;
@@ -58,9 +62,13 @@ interface Passing extends ProxiedCaller {
 export class ProxyRoute implements Route {
   readonly passesOn = true;
   readonly #options: ProxyRouteOptions;
+  readonly #slow: SlowAnswers;
+  /** When the log has said last that a cluster misbehaves. */
+  readonly #saidMs = new Map<string, number>();
 
   constructor(options: ProxyRouteOptions) {
     this.#options = options;
+    this.#slow = new SlowAnswers(options.clock);
   }
 
   /** Whether an upgrade of this URL is served. */
@@ -119,6 +127,7 @@ export class ProxyRoute implements Route {
     }
     const upstream = await upstreams.upstreamOf(target);
     live.checkOpen();
+    const misbehaves = (why: string) => this.#say(upstream.name, credential.keyName, why);
     return forward({
       request,
       client,
@@ -133,6 +142,10 @@ export class ProxyRoute implements Route {
       isStream: isStream(asked) || client.kind === 'socket',
       auditId: trail.entry.id,
       gateOf: (socket) => passed.gate(socket, creditedTo(credential).owner),
+      slowed: this.#slow.of(creditedTo(credential).owner, {
+        works: () => exchange.works?.(),
+        tell: () => misbehaves('its answer comes in pieces of a few bytes; it is passed on slowly'),
+      }),
       clock,
       hooks: {
         begins: () => exchange.begins(),
@@ -142,8 +155,17 @@ export class ProxyRoute implements Route {
           await exchange.works?.();
         },
         ended: (end) => trail.streamEnds(end),
+        misbehaves,
       },
     });
+  }
+
+  #say(upstream: string, key: string, why: string): void {
+    const { clock, log } = this.#options;
+    const nowMs = clock.now();
+    if (nowMs - (this.#saidMs.get(upstream) ?? Number.NEGATIVE_INFINITY) < sayEveryMs) return;
+    this.#saidMs.set(upstream, nowMs);
+    log.warn({ component: 'management', upstream, key, why }, 'a cluster behind this server misbehaves');
   }
 
   #passing(user: User, asked: Target): Passing {

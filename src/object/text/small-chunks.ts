@@ -18,9 +18,9 @@ const tinyBytes = 16;
 /**
  * Copies small chunks that wait for a reader into blocks. Must be called before a byte arrives. It relies on Node to hand
  * each chunk of a connection to `push`, which Node does not promise. If it stops, small chunks cost more and nothing else changes.
- * `flooded` is called for a peer that keeps the loop busy with tiny chunks.
+ * `flooded` is called for a peer that keeps the loop busy with tiny chunks, `found` for each small chunk behind the first.
  */
-export function gatherChunks(stream: Readable, flooded: () => void = () => undefined): void {
+export function gatherChunks(stream: Readable, flooded: () => void = nothing, found: () => void = nothing): void {
   const { push } = stream;
   let hasOne = false;
   // Most bodies are one chunk, and one chunk needs no care.
@@ -30,12 +30,14 @@ export function gatherChunks(stream: Readable, flooded: () => void = () => undef
       return push.call(stream, chunk, encoding);
     }
     stream.push = push;
-    gatherFurther(stream, flooded);
+    gatherFurther(stream, flooded, found);
     return stream.push(chunk, encoding);
   };
 }
 
-function gatherFurther(stream: Readable, flooded: () => void): void {
+const nothing = (): void => undefined;
+
+function gatherFurther(stream: Readable, flooded: () => void, found: () => void): void {
   const held = new GatheredBytes();
   const push = stream.push.bind(stream);
   const read = stream.read.bind(stream);
@@ -59,7 +61,10 @@ function gatherFurther(stream: Readable, flooded: () => void): void {
   stream.push = (chunk: unknown, encoding?: BufferEncoding): boolean => {
     const isSmall = Buffer.isBuffer(chunk) && chunk.length < largeBytes;
     const isFirst = !isPacket && stream.readableLength === 0;
-    if (isSmall) begins();
+    if (isSmall) {
+      begins();
+      found();
+    }
     if (isSmall && chunk.length < tinyBytes && ++tinyInTurn > freeInTurn && ++beyond === mostBeyond) flooded();
     if (held.size === 0 && (!isSmall || isFirst)) return push(chunk, encoding);
     if (!Buffer.isBuffer(chunk)) {

@@ -8,6 +8,7 @@ import { connect, type TLSSocket } from 'node:tls';
 import type { LoopShares } from '../../../src/apiserver/limits/loop-time.ts';
 import type { Clock } from '../../../src/clock.ts';
 import type { ManagementSettings } from '../../../src/config/settings/management-settings.ts';
+import type { Log } from '../../../src/log.ts';
 import type { Database } from '../../../src/management/server/host/database-for.ts';
 import { type Bench, openBench, people } from '../server/bench.ts';
 
@@ -49,6 +50,7 @@ export async function openBehind(
     clock?: Clock;
     database?: Database;
     loopShares?: LoopShares;
+    log?: Log;
   } = {},
 ): Promise<Behind> {
   const folder = mkdtempSync(join(tmpdir(), 'hostward-proxy-'));
@@ -91,13 +93,14 @@ export async function openBehind(
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const useToken = (token: string) => writeFileSync(kubeconfigPath, kubeconfigText(url, token));
   useToken(options.token ?? 'upstream-secret');
-  const { port, clock, database, loopShares } = options;
+  const { port, clock, database, loopShares, log } = options;
   const bench = await openBench({
     settings: { ...placesAt(kubeconfigPath), ...options.settings },
     ...(port === undefined ? {} : { port }),
     ...(clock === undefined ? {} : { clock }),
     ...(database === undefined ? {} : { database }),
     ...(loopShares === undefined ? {} : { loopShares }),
+    ...(log === undefined ? {} : { log }),
   });
   const stopUpstream = async () => {
     for (const socket of open) socket.destroy();

@@ -21,9 +21,10 @@ import type { Clock } from '../../../clock.ts';
 import type { RawConnection, RawExchange } from '../../../cluster/wire/raw-connection.ts';
 import { internalError, type Status } from '../../../object/meta/status.ts';
 import type { Gate } from '../../../object/text/small-chunks.ts';
+import type { Wait } from '../../../object/text/tiny-pieces.ts';
 import { PassedAnswer } from './answer.ts';
 import { requestLines, withoutLines } from './headers.ts';
-import { badGateway, brokenOff, foreignAnswer, isBrokenOff, statusOfFailure } from './own-answers.ts';
+import { badGateway, begun, brokenOff, foreignAnswer, isBrokenOff, statusOfFailure } from './own-answers.ts';
 import { joined, type ProxySession, type StreamEnd } from './session.ts';
 import { upgradeOf } from './upgrade.ts';
 import { impersonationLines, type UpstreamIdentity } from './upstream-identity.ts';
@@ -58,6 +59,8 @@ export interface Forwarding {
   reshape?: Reshape;
   /** Asked for what is written to a connection, on both sides. */
   gateOf(socket: Socket): Gate;
+  /** Asked when the answer comes in tiny pieces. */
+  slowed: Wait;
   clock: Clock;
   hooks: ForwardHooks;
 }
@@ -75,6 +78,8 @@ export interface ForwardHooks {
   /** Before the first byte of the answer leaves; `isOpen`: a stream or session follows, and `ended` will be called. */
   answers(code: number, isOpen: boolean): Promise<void> | undefined;
   ended(end: StreamEnd): Promise<void> | undefined;
+  /** For the log. */
+  misbehaves(why: string): void;
 }
 
 export interface ProxiedStream {
@@ -140,6 +145,7 @@ class Forward implements ProxiedStream {
       upgrade,
       isStream,
       gateOf,
+      slowed: this.#given.slowed,
     });
     this.#exchange = exchange;
     if (this.#isClientGone()) exchange.abort();
@@ -172,9 +178,15 @@ class Forward implements ProxiedStream {
       upstreamResponse.destroy();
       return this.#refuse(refusal.status);
     }
-    if (isBrokenOff(upstreamResponse)) return this.#refuse(brokenOff(upstream.name));
     const code = upstreamResponse.statusCode ?? 502;
     const isOpen = isStream && code < 300;
+    // Behind the head of an answer there is no other. The head of a stream may come long before its first byte.
+    if (!isOpen) await begun(upstreamResponse);
+    if (this.#closedBecause !== undefined) return this.#refuse(this.#closedBecause);
+    if (isBrokenOff(upstreamResponse)) {
+      hooks.misbehaves('it broke its answer off before the first byte, or the answer is malformed');
+      return this.#refuse(brokenOff(upstream.name));
+    }
     await this.#recorded(code, isOpen);
     // It may have broken off while the audit line was written, and does not say so again.
     if (isBrokenOff(upstreamResponse)) {

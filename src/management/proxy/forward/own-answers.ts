@@ -150,6 +150,20 @@ export function brokenOff(name: string): Status {
   return badGateway(`${name} broke its answer off; send the request again`);
 }
 
+/** Resolves with the first byte of the body, its end, or when the answer is broken off. */
+export function begun(response: IncomingMessage): Promise<void> | undefined {
+  // Looked at, a body that is empty and has come whole would end before anybody listens.
+  if (response.readableLength > 0 || response.complete || response.destroyed) return undefined;
+  return new Promise((resolve) => {
+    const done = () => {
+      response.off('readable', done);
+      resolve();
+    };
+    response.once('close', done);
+    response.on('readable', done);
+  });
+}
+
 export function isBrokenOff({ destroyed, complete }: IncomingMessage): boolean {
   return destroyed && !complete;
 }
