@@ -124,7 +124,8 @@ export class HostDatabase extends KubernetesStore {
             return sealsFor(host, { secretsFolder, isFirst: known === undefined });
           },
           trusts: recovers || mends,
-          isRevoked: (record, replaced) => journal.isRevoked(record, replaced),
+          // The journal counts in the revisions of a store that is gone.
+          isRevoked: (record, replaced) => !isNewStore && journal.isRevoked(record, replaced),
           newEpoch: () => randomBytes(8).toString('hex'),
           unusable: (name, why) => say(log, name, why),
         },

@@ -61,6 +61,23 @@ const made = (api: ManagementApi, name: string) => api.createKey({ metadata: { n
 const parts = { clock: systemClock, log: silentLog, environment: {}, progress: () => undefined };
 
 describe('migrate()', () => {
+  it('moves a key that was disabled in an earlier store of the same replica', async () => {
+    const earlier = inCluster('replica', await newNamespace(host), join(folder, 'kept-secrets'));
+    const first = await opened(earlier);
+    await first.serve();
+    await made(first, 'disabled');
+    const socket = new ManagementClient({ kind: 'socket', path: localSocketPath(earlier.dataDir), osUser: 'root' });
+    const path = `${apiPrefix}/apis/management.platform/v1/ownedaccesskeys/disabled`;
+    const body = { spec: { disabled: true } };
+    await socket.send({ method: 'PATCH', path, body });
+    await closed(first);
+    const copy = inFile('copy');
+    await migrate({ from: earlier, to: copy, ...parts });
+    rmSync(join(earlier.dataDir, 'replica.json'));
+    const later = inCluster('replica', await newNamespace(host), join(folder, 'kept-secrets'));
+    expect((await migrate({ from: copy, to: later, ...parts })).records).toBeGreaterThan(0);
+  });
+
   it('moves everything there and back, with rising revisions, and lets no server start on what was left', async () => {
     const [file, cluster] = [inFile('file'), inCluster('one', await newNamespace(host))];
     const first = await opened(file);
