@@ -49,6 +49,7 @@ export const lastFoundBy: Readonly<Record<string, number | string>> = {
   'a contest is never braked': 104,
   'a kind that is switched off is still written': 24,
   'nobody is told': 12,
+  'what both sides agreed is lost with a failed write': 160,
   'news that comes during a pass is lost': 136,
   'a new leader looks at nothing': 36,
   'a lease is taken before its time has passed': 36,

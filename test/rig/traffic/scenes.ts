@@ -193,7 +193,8 @@ class Stage {
     const twice = ['tier', 'app', 'own'].flatMap((key): Act[] => [
       ...[edit(key, 't-one'), wait(chance.pick([20, 200, 600, 1_500])), edit(key, 't-two'), wait(3_000)],
     ]);
-    return [service(at), this.#made(at, resource), wait(2_000), ...twice];
+    // Behind a calm moment the model knows what both sides held.
+    return [service(at), this.#made(at, resource), shortCalm, ...twice];
   }
 
   /** A mark on the copy tells the daemon to keep its hands off, or to let the copy stay; one that the tenant has set means nothing. */
