@@ -85,7 +85,7 @@ function shutNamespaces(
 }
 
 function shutFault(namespace: string, rights: number, kind: 'terminating' | 'unknown'): ClusterFault {
-  const none = `checking rights on the host cluster: the account has none of the ${rights} that it needs in namespace "${namespace}"`;
+  const none = `checking rights on the host cluster: the account has none of the ${rights} rights that it needs in namespace "${namespace}"`;
   const code = 'CLUSTER_PERMISSION_MISSING';
   if (kind === 'terminating')
     return {
