@@ -125,7 +125,7 @@ export class Harness {
 
 /** Adds a needless GET before each patch to the bundle. */
 function plantGet(dist: string): void {
-  const wanted = /return (\w+)\.patch\((\w+),(\w+)\.place,\3\.mergePatch\)/;
+  const wanted = /return (\w+)\.patch\((\w+),(\w+)\.place,\3\.mergePatch,(\w+)\)/;
   for (const file of readdirSync(dist)) {
     const path = join(dist, file);
     if (!file.endsWith('.js')) continue;
@@ -133,7 +133,7 @@ function plantGet(dist: string): void {
     if (!wanted.test(text)) continue;
     writeFileSync(
       path,
-      text.replace(wanted, 'return $1.get($2,$3.place).then(()=>$1.patch($2,$3.place,$3.mergePatch))'),
+      text.replace(wanted, 'return $1.get($2,$3.place).then(()=>$1.patch($2,$3.place,$3.mergePatch,$4))'),
     );
     return;
   }
