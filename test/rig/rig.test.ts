@@ -17,6 +17,22 @@ import { storyOf } from './traffic/stories.ts';
 /** On a machine that does much else, a run takes many times its half a second. */
 const timeout = 300_000;
 
+/** Somebody edits one label of a copy twice on the host, one edit soon after the other. */
+function editedTwice() {
+  const at = { namespace: 't1', name: 'web' };
+  const edit = (value: string): Act => ({
+    ...{ do: 'edit', side: 'host', resource: 'endpoints', at, field: 'labels', key: 'tier', value },
+  });
+  const acts: Act[] = [
+    { do: 'calm', isShort: true },
+    edit('t-one'),
+    { do: 'wait', ms: 200 },
+    edit('t-two'),
+    { do: 'calm' },
+  ];
+  return { ...storyOf('objects stood there before the daemon'), acts };
+}
+
 describe('a run', { timeout }, () => {
   it('repeats itself byte by byte for the same seed', async () => {
     const trace = async (): Promise<string[]> => {
@@ -103,17 +119,6 @@ describe('a run', { timeout }, () => {
   });
 
   it('a host edit flows back although the write behind the edit before it has failed again and again', async () => {
-    const at = { namespace: 't1', name: 'web' };
-    const edit = (value: string): Act => ({
-      ...{ do: 'edit', side: 'host', resource: 'endpoints', at, field: 'labels', key: 'tier', value },
-    });
-    const acts: Act[] = [
-      { do: 'calm', isShort: true },
-      edit('t-one'),
-      { do: 'wait', ms: 200 },
-      edit('t-two'),
-      { do: 'calm' },
-    ];
     const place = {
       class: 'F19',
       recipe: '500 behind a back-flow',
@@ -122,8 +127,8 @@ describe('a run', { timeout }, () => {
       nth: 1,
       ms: 0,
     } as const;
-    const scenario = { ...storyOf('objects stood there before the daemon'), acts };
-    const { violations, struck } = await play({ seed: 1, scenario, faults: [{ ...place, times: 18, size: 6 }] });
+    const faults = [{ ...place, times: 18, size: 6 }];
+    const { violations, struck } = await play({ seed: 1, scenario: editedTwice(), faults });
     expect([struck.length, violations]).toEqual([1, []]);
   });
 
@@ -133,20 +138,8 @@ describe('a run', { timeout }, () => {
   ])(
     'a second host edit may lose when nobody knows of the first, which was half on its way back: %s',
     async (recipe, of) => {
-      const at = { namespace: 't1', name: 'web' };
-      const edit = (value: string): Act => ({
-        ...{ do: 'edit', side: 'host', resource: 'endpoints', at, field: 'labels', key: 'tier', value },
-      });
-      const acts: Act[] = [
-        { do: 'calm', isShort: true },
-        edit('t-one'),
-        { do: 'wait', ms: 200 },
-        edit('t-two'),
-        { do: 'calm' },
-      ];
       const place = { class: of, recipe, side: 'virtual', verb: 'update', nth: 1, times: 1, ms: 0, size: 1 } as const;
-      const scenario = { ...storyOf('objects stood there before the daemon'), acts };
-      const { violations, struck } = await play({ seed: 1, scenario, faults: [place] });
+      const { violations, struck } = await play({ seed: 1, scenario: editedTwice(), faults: [place] });
       expect([struck.length, violations]).toEqual([1, []]);
     },
   );

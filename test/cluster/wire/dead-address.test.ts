@@ -4,11 +4,9 @@ import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { createServer, type Server, type Socket } from 'node:net';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { RawConnection } from '../../../src/cluster/wire/raw-connection.ts';
-import { silentLog } from '../../../src/log.ts';
 import { settle } from '../../virtual-clock.ts';
 import { passing } from '../subject.ts';
-import { path, RotationStage } from './rotation-stage.ts';
+import { RotationStage } from './rotation-stage.ts';
 
 const stage = new RotationStage();
 
@@ -124,13 +122,7 @@ describe('an old address that is dead in another way than a refused connection',
 test('a raw connection reads its files after a request without an answer, and its next request follows them', async () => {
   const { server, port } = await stage.serve(stage.oldCa, 'ours');
   stage.named = { server: `https://127.0.0.1:${port}`, ca: stage.oldCa.cert };
-  const raw = new RawConnection({ name: 'x', credentials: stage.credentials(), clock: stage.clock, log: silentLog });
-  const status = async () => {
-    const answer = await raw.send({ method: 'GET', path, headers: [], body: undefined } as never).answered;
-    if (answer.kind !== 'response') return answer.kind;
-    answer.response.resume();
-    return answer.response.statusCode;
-  };
+  const { status, close } = stage.rawConnection();
   expect(await status()).toBe(200);
   await stage.stop(server);
   const dead = await stage.serve(stage.oldCa, (request) => request.socket.destroy(), port);
@@ -138,5 +130,5 @@ test('a raw connection reads its files after a request without an answer, and it
   expect(await status()).toBe('failed');
   expect(await status()).toBe(200);
   await stage.stop(dead.server);
-  raw.close();
+  close();
 });

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import type { ClusterAccess } from '../../../src/cluster/credentials/access.ts';
 import type { ClusterConnection } from '../../../src/cluster/wire/connection.ts';
+import { RawConnection } from '../../../src/cluster/wire/raw-connection.ts';
 import { openConnection } from '../../../src/cluster/wire/transport.ts';
 import { type Log, silentLog } from '../../../src/log.ts';
 import { settle, VirtualClock } from '../../virtual-clock.ts';
@@ -91,6 +92,18 @@ export class RotationStage {
     const note = (_: unknown, message: string) => void this.logged.push(message);
     const log = { ...silentLog, info: note, error: note, warn: note, child: () => log } as unknown as Log;
     this.connection = openConnection({ name: 'virtual', credentials: this.credentials(), clock: this.clock, log });
+  }
+
+  /** A connection of the management API to a cluster behind it. `status`: the code of a GET, or how it failed. */
+  rawConnection() {
+    const raw = new RawConnection({ name: 'x', credentials: this.credentials(), clock: this.clock, log: silentLog });
+    const status = async () => {
+      const answer = await raw.send({ method: 'GET', path, headers: [], body: undefined } as never).answered;
+      if (answer.kind !== 'response') return answer.kind;
+      answer.response.resume();
+      return answer.response.statusCode;
+    };
+    return { status, close: () => raw.close() };
   }
 
   readonly get = async () => {

@@ -2,8 +2,6 @@
 import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import { RawConnection } from '../../../src/cluster/wire/raw-connection.ts';
-import { silentLog } from '../../../src/log.ts';
 import { sendJson, sendStatus } from '../scripted-server.ts';
 import { passing, until } from '../subject.ts';
 import { namespace, path, RotationStage } from './rotation-stage.ts';
@@ -228,13 +226,7 @@ test('a raw connection reads its files at once when the certificate is wrong, an
   const { server } = await stage.serve(stage.oldCa, 'ours');
   const { port } = server.address() as AddressInfo;
   stage.named = { server: `https://127.0.0.1:${port}`, ca: stage.oldCa.cert };
-  const raw = new RawConnection({ name: 'x', credentials: stage.credentials(), clock: stage.clock, log: silentLog });
-  const status = async () => {
-    const answer = await raw.send({ method: 'GET', path, headers: [], body: undefined } as never).answered;
-    if (answer.kind !== 'response') return answer.kind;
-    answer.response.resume();
-    return answer.response.statusCode;
-  };
+  const { status, close } = stage.rawConnection();
   expect(await status()).toBe(200);
   await stage.stop(server);
   await stage.serve(stage.newCa, 'ours', port);
@@ -243,5 +235,5 @@ test('a raw connection reads its files at once when the certificate is wrong, an
   stage.named.server = (await stage.serve(stage.newCa, 'ours')).url;
   for (const one of [...stage.servers].slice(0, -1)) await stage.stop(one);
   expect(await status()).toBe(200);
-  raw.close();
+  close();
 });

@@ -109,7 +109,7 @@ export class Callers {
     try {
       await this.#parts.usesOfOthers?.();
     } catch {
-      throw new StatusFault(serviceUnavailable('the last use of the key cannot be read now', 1));
+      throw new StatusFault(serviceUnavailable('the last use of the key cannot be read now', soonSeconds));
     }
   }
 

@@ -3,7 +3,7 @@
 
 export type Verdict =
   | 'dead'
-  /** The store or whoever waits for it got too little of the machine: nobody can say what it would have delivered. */
+  /** The store or whoever waits for it got too little processor time, so the missing delivery proves nothing. */
   | 'starved';
 
 const pauseMs = 100;
