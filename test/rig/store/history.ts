@@ -64,6 +64,8 @@ export interface History {
   kills: number;
   /** How often the API server that holds the store has ended all streams and forgotten the past. */
   cuts: number;
+  /** How often a replica stood still while the others went on. Absent in a file of before. */
+  freezes?: number;
   /** What was before is compacted from the beginning: a replica knows only what has happened since its start. */
   base: number;
   /** What went wrong while it was played: a watch that never came to rest, a store that did not open again. */

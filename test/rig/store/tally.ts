@@ -19,6 +19,7 @@ const sights = {
   futureLists: 'a list of a revision to come',
   lostWatches: 'a watch that ended because changes may have been missed',
   kills: 'a kill',
+  freezes: 'a replica that stood still',
   lost: 'a write without an answer that happened',
   neverHappened: 'a write without an answer that did not happen',
   full: 'a write refused by a full disk',
@@ -58,7 +59,7 @@ export class Tally {
   }
 
   #isPossible(sight: Sight): boolean {
-    if (sight === 'lostWatches') return this.#promises.canBeCut;
+    if (sight === 'lostWatches' || sight === 'freezes') return this.#promises.canBeCut;
     if (sight === 'full') return this.#promises.canBeFull;
     return this.#promises.canBeKilled || !needsKill.includes(sight);
   }
@@ -67,6 +68,7 @@ export class Tally {
 function* sightsOf(history: History): Generator<Sight> {
   const log = new KnownLog(history);
   for (let nth = 0; nth < history.kills; nth++) yield 'kills';
+  for (let nth = 0; nth < (history.freezes ?? 0); nth++) yield 'freezes';
   for (const { asked, answered } of history.operations) {
     if (asked.verb === 'write') {
       const { expect, value } = asked;

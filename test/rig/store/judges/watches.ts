@@ -54,8 +54,8 @@ export class SeenLog {
 
   /** How far the store may have forgotten at the moment: because somebody had asked, or because a replica was started anew. */
   compactedBefore(moment: number): number {
-    const { base, kills, cuts, promises } = this.#history;
-    if (promises.hasGaps && kills + cuts > 0) return Number.POSITIVE_INFINITY;
+    const { base, kills, cuts, freezes = 0, promises } = this.#history;
+    if (promises.hasGaps && kills + cuts + freezes > 0) return Number.POSITIVE_INFINITY;
     let most = base;
     for (const { asked, calledAt } of this.#history.operations)
       if (asked.verb === 'compact' && calledAt < moment) most = Math.max(most, asked.upTo);

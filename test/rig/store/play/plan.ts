@@ -23,11 +23,13 @@ export type Step =
 
 /** Strikes when the nth question is asked, or answered. */
 export interface Blow {
-  does: 'kill' | 'fill' | 'makeRoom' | 'cut';
+  does: 'kill' | 'fill' | 'makeRoom' | 'cut' | 'freeze';
   nth: number;
   at: 'call' | 'return';
   /** A question takes a while to be heard: at once, none of those that are open has happened. */
   laterMs: number;
+  /** For how long a process that is frozen stands still. */
+  forMs?: number;
 }
 
 export interface Plan {
@@ -50,6 +52,9 @@ const shareLong = 0.3;
 const shareCut = 0.5;
 const shareKilled = 0.3;
 const shareFull = 0.2;
+const shareFrozen = 0.15;
+/** Shorter and longer than a replica may hear nothing and still believe that it is up to date. */
+const stillMs = [50, 400, 400, 6_000] as const;
 const shareChased = 0.3;
 const shareEnded = 0.4;
 
@@ -79,6 +84,12 @@ export function planOf(seed: number, promises: Promises): Plan {
   const length = new Chance(seed, 'store length');
   if (promises.canBeCut && new Chance(seed, 'store cut').isHit(shareCut))
     blows.push(blow('cut', nth()), blow('cut', nth()));
+  const frozen = new Chance(seed, 'store freeze');
+  if (promises.canBeCut && frozen.isHit(shareFrozen))
+    blows.push({
+      ...blow('freeze', frozen.between(Math.floor(count / 4), Math.floor((count * 3) / 4))),
+      forMs: frozen.pick(stillMs),
+    });
   const last = new Chance(seed, 'store end');
   return {
     ...{ seed, clients, blows },

@@ -37,14 +37,17 @@ async function perform({ stage, plan, history }: { stage: Stage; plan: Plan; his
   const begun = await stage.reach(0).ask({ verb: 'revision' });
   if (begun.kind === 'revision') history.base = begun.revision;
   let blows: Promise<void> = Promise.resolve();
-  const strike = ({ does }: Blow): void => {
-    // A kill falls at this very moment; what else waits for it.
+  const strike = ({ does, forMs = 0 }: Blow): void => {
+    // A process is killed or stopped at this very moment; what else waits for it.
     const struck =
       does === 'kill'
         ? stage.kill?.()
-        : blows.then(() => (does === 'cut' ? stage.cut?.() : stage.fill?.(does === 'fill')));
+        : does === 'freeze'
+          ? stage.freeze?.(forMs)
+          : blows.then(() => (does === 'cut' ? stage.cut?.() : stage.fill?.(does === 'fill')));
     if (does === 'kill') history.kills++;
     if (does === 'cut') history.cuts++;
+    if (does === 'freeze') history.freezes = (history.freezes ?? 0) + 1;
     blows = Promise.all([blows, struck]).then(
       () => undefined,
       (error: unknown) => void history.troubles.push(`${does}: ${String(error)}`),

@@ -1,6 +1,8 @@
-// A real kube-apiserver under the replicas, behind a cable that is cut. It forgets the past only when it is started again, so not at every cut.
+// A real kube-apiserver under the replicas, behind a cable that is cut. At every cut its etcd forgets the past; what the server remembers of it goes only
+// when it is started again, so not at every cut.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { newNamespace } from '../../../contract/store/on-host.ts';
 import { startKube } from '../../../kube/start/start.ts';
 import { Cable } from '../../../kube/store/cable.ts';
 import type { Host } from './kubernetes-subject.ts';
@@ -17,8 +19,10 @@ export async function startKubeHost(): Promise<Host> {
   return {
     server: { url: clusters[0].cluster.server, caPem: kube.caPem, adminToken: kube.adminToken },
     async cut() {
-      if (cuts++ % forgetEvery === 0) return kube.compact();
       cable.set('cut');
+      // Something happens meanwhile, so that no stream can go on where it was.
+      await newNamespace(kube);
+      await (cuts++ % forgetEvery === 0 ? kube.compact() : kube.compactEtcd());
       cable.set('open');
     },
     async stop() {

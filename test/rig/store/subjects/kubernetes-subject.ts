@@ -98,6 +98,10 @@ class ReplicatedStage implements Stage {
     return this.#replicas[0].kill();
   }
 
+  freeze(forMs: number): Promise<void> {
+    return this.#replicas[0].freeze(forMs);
+  }
+
   cut(): Promise<void> {
     return this.#given.host.cut();
   }
@@ -148,6 +152,18 @@ class Replica {
         return this.#startAgain({ on, plant });
       });
     await this.#open;
+  }
+
+  async freeze(forMs: number): Promise<void> {
+    await this.#open;
+    await this.#process.freeze(forMs);
+    // One that stood still for long serves nothing before it has heard its host again.
+    for (let asks = 1; asks <= mostStarts; asks++) {
+      const { kind } = await this.reach().ask({ verb: 'revision' });
+      if (kind === 'revision') return;
+      await pause(systemClock, startAgainMs);
+    }
+    throw new Error('stood still, and never served again');
   }
 
   /** The way to the host may be cut at this moment, or a real API server be started again, and whoever runs a replica starts it until it serves. */

@@ -73,6 +73,13 @@ export class StoreProcess implements Reach {
     await this.#end();
   }
 
+  /** Whoever kills it meanwhile has killed it. */
+  async freeze(forMs: number): Promise<void> {
+    this.#child.kill('SIGSTOP');
+    await new Promise((resolve) => setTimeout(resolve, forMs));
+    this.#child.kill('SIGCONT');
+  }
+
   async stop(): Promise<void> {
     if (this.#child.connected) this.#child.disconnect();
     await this.#end();

@@ -23,6 +23,8 @@ export interface Stage {
   reach(client: number): Reach;
   /** As kill -9: whatever was asked has no answer. Ends when the store serves again what it kept. */
   kill?(): Promise<void>;
+  /** As SIGSTOP: it stands still, and others go on. Ends when it serves again. */
+  freeze?(forMs: number): Promise<void>;
   /** The disk has no room for another write, or has it again. */
   fill?(isFull: boolean): Promise<void>;
   /** The way between the store and its log breaks, and the log forgets what was before. */
