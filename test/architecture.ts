@@ -47,7 +47,7 @@ export const smallRooms: Record<string, { floors: Record<string, number>; ground
   cli: { floors: { line: 1, about: 2, offline: 2, running: 2, keys: 3, demo: 3, doctor: 4, '.': 5 }, ground: [] },
   cluster: {
     floors: { credentials: 1, wire: 2, write: 3, window: 3, '.': 4 },
-    ground: ['answer.ts', 'errors.ts', 'metrics.ts'],
+    ground: ['answer.ts', 'errors.ts', 'metrics.ts', 'permission.ts'],
   },
   config: { floors: { yaml: 1, settings: 2, load: 3, '.': 4 }, ground: ['fault.ts', 'steps.ts'] },
   daemon: { floors: { process: 1, operations: 1, options: 2, synced: 3, clusters: 4, '.': 5 }, ground: [] },

@@ -1,5 +1,6 @@
 // Faults in the access to a cluster, as values: each fault has a stable code and an instruction for the user.
 import { textWithoutUsers } from '../object/text/url-user.ts';
+import type { Permission } from './permission.ts';
 
 /** A fault of the set-up that the user can correct. */
 export interface ClusterFault {
@@ -22,6 +23,8 @@ export interface ClusterFault {
   fix: string;
   /** The fault may end without help, such as when the cluster comes up: a start may wait for that. */
   mayPass?: boolean;
+  /** The right that is missing, where the fault is about one. */
+  permission?: Permission;
 }
 
 /** Thrown when credentials cannot be read while the daemon runs; the transport turns this error into a `failed` answer. */

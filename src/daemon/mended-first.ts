@@ -9,7 +9,7 @@ interface MendedFirst {
   /** Why what a kubeconfig names is not in use; nothing is written until then. */
   notTaken: readonly string[];
   /** One missing right stops what needs it, and nothing else. */
-  missingRights: readonly Pick<Outage, 'cluster' | 'since' | 'message'>[];
+  missingRights: readonly (Pick<Outage, 'cluster' | 'since' | 'message'> & { lostNamespace?: string })[];
   /** One sentence for each verb for want of which a kind is not synced. */
   unsynced: { kinds: string; sentences: readonly string[] };
   /** A configuration that is not in force, yet or for a reason. */
@@ -18,8 +18,9 @@ interface MendedFirst {
 
 /** What objects say of themselves may follow from a missing right, and a new configuration may mend them. */
 export function toMendFirst({ notTaken, missingRights, unsynced, late }: MendedFirst): VerdictPart[] {
-  const rights = missingRights.map(({ cluster, since, message }) => {
-    const text = `a right is missing in the ${cluster} cluster since ${since}: ${message}`;
+  const rights = missingRights.map(({ cluster, since, message, lostNamespace }) => {
+    const what = lostNamespace === undefined ? 'a right is missing' : 'rights are missing';
+    const text = `${what} in the ${cluster} cluster since ${since}: ${message}`;
     return { name: text, text, since };
   });
   const { kinds, sentences } = unsynced;

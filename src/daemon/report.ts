@@ -79,7 +79,7 @@ export function readinessOf(view: DaemonView): Readiness {
 
 function syncReadiness(view: DaemonView): ReadinessPart {
   const name = 'sync';
-  const { settings, phase, sync, slices, clusters, windows, outages, patches } = view;
+  const { settings, phase, sync, slices, clusters, outages, patches } = view;
   if (!syncs(settings)) return { name, isReady: phase === 'running', lines: ['sync: switched off'] };
   const hasBegun = hasBegunAll(view);
   const unwritable = outages.unwritable();
@@ -90,9 +90,7 @@ function syncReadiness(view: DaemonView): ReadinessPart {
       `sync: ${hasBegun ? 'first lists are in' : `waiting for the ${waitsFor(view)}`}`,
       ...clusters.troubles,
       ...view.warnings,
-      ...windows.map(
-        ({ name, window }) => `${name}: ${window.state}${window.trouble ? ` (${window.trouble.message})` : ''}`,
-      ),
+      ...outages.windowLines(),
       ...[...outages.shut(), ...unwritable].map((one) => withShortRefusals(outageSentence(one))),
       ...notTaken(view),
       `leadership: ${leadershipOf(view.lease, view.options)}`,

@@ -3,16 +3,8 @@
 
 import type { Answer } from '../answer.ts';
 import { type ClusterFault, excerpt } from '../errors.ts';
+import type { Permission } from '../permission.ts';
 import type { Connection } from './connection.ts';
-
-export interface Permission {
-  verb: 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'delete';
-  /** API group, '' for the core group. */
-  group: string;
-  resource: string;
-  /** Undefined = in all namespaces. */
-  namespace: string | undefined;
-}
 
 export type ProbeResult = { kind: 'ok'; version: string } | { kind: 'faults'; faults: readonly ClusterFault[] };
 
@@ -97,7 +89,7 @@ async function reviewAccess(connection: Connection, permission: Permission): Pro
   return status.allowed ? 'allowed' : 'denied';
 }
 
-export function missing(cluster: string, permission: Permission): ClusterFault {
+function missing(cluster: string, permission: Permission): ClusterFault {
   const { verb, group, resource, namespace } = permission;
   const full = group === '' ? resource : `${resource}.${group}`;
   const where = namespace === undefined ? 'in all namespaces' : `in namespace "${namespace}"`;
@@ -106,6 +98,7 @@ export function missing(cluster: string, permission: Permission): ClusterFault {
     code: 'CLUSTER_PERMISSION_MISSING',
     message: `checking rights on the ${cluster} cluster: not allowed to ${verb} ${full} ${where}`,
     fix: `add to the ${role}: apiGroups ["${group}"], resources ["${resource}"], verbs ["${verb}"]`,
+    permission,
   };
 }
 

@@ -1,8 +1,9 @@
 // Checks what both clusters must grant before work begins or a configuration is applied. In: settings and connections. Out: every
 // fault at once, so that the operator can mend all of them before the next start.
 import type { ClusterFault } from '../../cluster/errors.ts';
+import { lostNamespaces } from '../../cluster/permission.ts';
 import type { Connection } from '../../cluster/wire/connection.ts';
-import { checkNamespace, type FoundNamespace, missing } from '../../cluster/wire/probe.ts';
+import { checkNamespace, type FoundNamespace } from '../../cluster/wire/probe.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { ReferenceSettings } from '../../sync/loop/content/references.ts';
 import type { DaemonOptions } from '../options/daemon-options.ts';
@@ -61,27 +62,24 @@ async function lackingRights(connections: BothClusters, { patches, ...needs }: C
   return { faults: await missingPermissions(connections, needed), needed };
 }
 
-/**
- * One fault in place of one for each right, where an account has none in a namespace that was not seen to be well: one that is being
- * deleted loses its Roles before it ends, and to ask for rules of a Role would mislead.
- */
+/** One fault in place of one for each right, where an account has none in a namespace that was not seen to be well. */
 function shutNamespaces(
   { faults, needed }: Lacking,
   kindOf: (namespace: string) => FoundNamespace['kind'],
 ): readonly ClusterFault[] {
-  const messages = new Set(faults.map(({ message }) => message));
-  const inNamespaces = needed.host.filter(({ namespace }) => namespace !== undefined);
-  let left = faults;
-  const shut: ClusterFault[] = [];
-  for (const [namespace, all] of Map.groupBy(inNamespaces, (one) => one.namespace as string)) {
-    const theirs = new Set(all.map((one) => missing('host', one).message));
-    const kind = kindOf(namespace);
-    if (kind === 'found' || ![...theirs].every((message) => messages.has(message))) continue;
-    left = left.filter(({ message }) => !theirs.has(message));
-    // That the namespace is not there has been said.
-    if (kind !== 'missing') shut.push(shutFault(namespace, theirs.size, kind));
-  }
-  return [...left, ...shut];
+  const missing = new Set(faults.map(({ permission }) => permission));
+  const lost = [...lostNamespaces(needed.host, (one) => missing.has(one))].map(([namespace, rights]) => {
+    return { namespace, rights: new Set(rights), kind: kindOf(namespace) };
+  });
+  const shut = lost.filter(({ kind }) => kind !== 'found');
+  const left = faults.filter(({ permission }) => !shut.some(({ rights }) => permission && rights.has(permission)));
+  // That the namespace is not there has been said.
+  return [
+    ...left,
+    ...shut.flatMap(({ namespace, rights, kind }) =>
+      kind === 'terminating' || kind === 'unknown' ? shutFault(namespace, rights.size, kind) : [],
+    ),
+  ];
 }
 
 function shutFault(namespace: string, rights: number, kind: 'terminating' | 'unknown'): ClusterFault {

@@ -1,16 +1,15 @@
 // Watches whether both API servers can be reached and written to. In: windows and the answers to writes. Out: the current
 // outages for status and readiness, one log line at the start and one at the end, and a series.
 
-import type { Clock } from '../../clock.ts';
-import type { Answer } from '../../cluster/answer.ts';
+import { lostNamespaces } from '../../cluster/permission.ts';
 import { refusedRight } from '../../cluster/refused-right.ts';
 import type { WindowTrouble } from '../../cluster/window/window.ts';
-import type { WriteRequest } from '../../cluster/write/open-writer.ts';
 import { readSeries } from '../../metrics.ts';
 import { type Outage, outageSentence } from '../../sync/report/verdict.ts';
 import type { DaemonOptions } from '../options/daemon-options.ts';
 import type { OpenedWindow } from '../synced/windows.ts';
-import { type RefusedWrite, WriteRights } from './write-rights.ts';
+import { isFailure, isUnreachable, WriteOutage } from './write-outage.ts';
+import type { RefusedWrite } from './write-rights.ts';
 
 const sides = ['virtual', 'host'] as const;
 type Side = (typeof sides)[number];
@@ -33,6 +32,14 @@ export interface MissingRight {
   seconds: number;
   /** In the words of the server: the verb and the resource. */
   message: string;
+  /** Where it is every right in that namespace. */
+  lostNamespace?: string;
+}
+
+interface ForbiddenWindow {
+  name: string;
+  namespace: string | undefined;
+  trouble: WindowTrouble;
 }
 
 export interface WatchedOutages {
@@ -87,7 +94,7 @@ export class Outages {
 
   /** Clusters that refuse every read. */
   shut(): Outage[] {
-    return this.current().filter(({ kind, message }) => kind === 'unreadable' && message.startsWith(allRefused));
+    return this.current().filter(({ isShut }) => isShut);
   }
 
   /** Write outages that last so long that the daemon is not ready. */
@@ -139,29 +146,60 @@ export class Outages {
 
   /** Several windows may look at one resource, and lack the same right. */
   #missingRightsOf(cluster: Side): MissingRight[] {
-    const byRight = Map.groupBy(this.#forbidden(cluster), ({ trouble: { message } }) => rightIn(message));
-    const oldest = [...byRight.values()].flatMap((same) => same.toSorted(bySince)[0] ?? []);
-    const reads = oldest.map(({ name, trouble }) => ({ about: { window: name }, trouble }));
-    const writes = this.writes[cluster].rights.missing.map((trouble: RefusedWrite) => ({
-      about: { window: `${cluster} ${trouble.resource}`, isWrite: true as const },
-      trouble,
-    }));
-    return [...reads, ...writes].flatMap(({ about, trouble }) =>
+    const lost = this.#lostNamespaces(cluster);
+    const isLost = (namespace: string | undefined) => namespace !== undefined && lost.has(namespace);
+    const single = this.#forbidden(cluster).filter(({ namespace }) => !isLost(namespace));
+    const byRight = Map.groupBy(single, ({ trouble: { message } }) => rightIn(message));
+    const reads = [...byRight.values()].map((same) => {
+      const { name, trouble } = oldestOf(same);
+      return { about: { window: name }, trouble };
+    });
+    const refused: readonly RefusedWrite[] = this.writes[cluster].rights.missing;
+    const writes = refused
+      .filter(({ message }) => !isLost(refusedRight(message)?.namespace))
+      .map((trouble) => ({ about: { window: `${cluster} ${trouble.resource}`, isWrite: true as const }, trouble }));
+    const namespaces = [...lost].map(([namespace, windows]) => {
+      const { trouble } = oldestOf(windows);
+      const about = { window: `${cluster} objects in ${namespace}`, lostNamespace: namespace };
+      return { about, trouble: { ...trouble, message: lostText(namespace) } };
+    });
+    return [...namespaces, ...reads, ...writes].flatMap(({ about, trouble }) =>
       this.#outage(cluster, 'unreadable', trouble).map(({ since, seconds, message }) => ({
         ...{ cluster, ...about, since, seconds, message },
       })),
     );
   }
 
+  /** Those whose windows are all forbidden, where others are not: one that is being deleted, or has no Role for us. */
+  #lostNamespaces(cluster: Side): ReadonlyMap<string, readonly ForbiddenWindow[]> {
+    const forbidden = new Map(this.#forbidden(cluster).map((one) => [one.name, one]));
+    const lost = lostNamespaces(this.#windowsOf(cluster), ({ name }) => forbidden.has(name));
+    // With one window it is simply the right that is missing.
+    const whole = [...lost].filter(([, windows]) => windows.length > 1);
+    return new Map(whole.map(([namespace, all]) => [namespace, all.flatMap(({ name }) => forbidden.get(name) ?? [])]));
+  }
+
   /** The windows whose reads are forbidden; none where that is so for all of a cluster, which is an outage. */
-  #forbidden(cluster: Side): { name: string; trouble: WindowTrouble }[] {
+  #forbidden(cluster: Side): ForbiddenWindow[] {
     const windows = this.#windowsOf(cluster);
-    const found = windows.flatMap(({ name, window: { trouble } }) => (trouble?.isForbidden ? [{ name, trouble }] : []));
+    const found = windows.flatMap(({ name, namespace, window: { trouble } }) =>
+      trouble?.isForbidden ? [{ name, namespace, trouble }] : [],
+    );
     return found.length < windows.length ? found : [];
   }
 
   #windowsOf(cluster: Side): readonly OpenedWindow[] {
     return this.#watched.windows().filter(({ name }) => name.startsWith(`${cluster} `));
+  }
+
+  /** A line for each window; of a namespace in which every read is refused one sentence tells more than its windows. */
+  windowLines(): string[] {
+    const lost = this.missingRights().filter(({ lostNamespace }) => lostNamespace !== undefined);
+    const isSaid = (namespace: string | undefined) => lost.some(({ lostNamespace }) => lostNamespace === namespace);
+    const lines = this.#watched.windows().map(({ name, namespace, window: { state, trouble } }) => {
+      return `${name}: ${state}${trouble === undefined || isSaid(namespace) ? '' : ` (${trouble.message})`}`;
+    });
+    return [...lines, ...lost.map(({ cluster, since, message }) => `${cluster} cluster since ${since}: ${message}`)];
   }
 
   sentences(): string[] {
@@ -179,9 +217,12 @@ export class Outages {
     const oldest = troubles.toSorted((a, b) => a.sinceMs - b.sinceMs)[0];
     if (oldest === undefined) return undefined;
     const isReached = windows.some(({ trouble, lastHeardMs }) => trouble?.isAnswered ?? lastHeardMs > oldest.sinceMs);
+    const [outage] = this.#outage(cluster, isReached ? 'unreadable' : 'unreachable', oldest);
     const isShut = windows.every(({ trouble }) => trouble?.isForbidden);
-    const message = isShut ? shutSentence(oldest.message) : oldest.message;
-    return this.#outage(cluster, isReached ? 'unreadable' : 'unreachable', { ...oldest, message })[0];
+    if (outage === undefined || !isShut) return outage;
+    const namespace = refusedRight(oldest.message)?.namespace;
+    const message = namespace === undefined ? oldest.message : `${shutText(namespace)}: ${oldest.message}`;
+    return { ...outage, message, isShut };
   }
 
   /** A trouble that follows another one at once is reported at once: the outage goes on. */
@@ -204,87 +245,16 @@ function rightIn(message: string): string {
   return /cannot \w+ resource .*$/.exec(message)?.[0] ?? message;
 }
 
-const allRefused = 'every read is refused';
+/** In the words of a start. */
+function lostText(namespace: string): string {
+  return `every read in namespace "${namespace}" is refused: it is being deleted or does not exist, or it has no Role for this account (kubectl get namespace ${namespace})`;
+}
 
 /** A namespace that is being deleted loses its Roles before it ends. */
-function shutSentence(message: string): string {
-  const namespace = refusedRight(message)?.namespace;
-  if (namespace === undefined) return message;
-  return `${allRefused}, so namespace "${namespace}" or the Role in it is perhaps being deleted (kubectl get namespace ${namespace}): ${message}`;
+function shutText(namespace: string): string {
+  return `every read is refused, so namespace "${namespace}" or the Role in it is perhaps being deleted (kubectl get namespace ${namespace})`;
 }
 
-function bySince(one: { trouble: WindowTrouble }, other: { trouble: WindowTrouble }): number {
-  return one.trouble.sinceMs - other.trouble.sinceMs;
-}
-
-// Decides whether one API server accepts writes at all. In: the answers to writes. Out: the time since which every write
-// fails, and a message. An answer about one object, such as a conflict or a refusal, shows that the server accepts writes.
-export class WriteOutage {
-  readonly rights: WriteRights;
-  readonly #clock: Clock;
-  readonly #fails: (answer: Answer) => boolean;
-  #current: { sinceMs: number; message: string } | undefined;
-  /** The last time at which the server was known to accept writes, or at which no write was pending. */
-  #fineMs = Number.NEGATIVE_INFINITY;
-  #isGranted = false;
-
-  constructor(clock: Clock, fails: (answer: Answer) => boolean = isFailure) {
-    this.rights = new WriteRights(clock);
-    this.#clock = clock;
-    this.#fails = fails;
-  }
-
-  /** An outage begins when its first write was sent: a server that does not answer holds a write until its time is over. */
-  note(answer: Answer, write: WriteRequest, tookMs: number): void {
-    if (answer.kind === 'notSent') return;
-    if (!this.#fails(answer)) {
-      this.#isGranted = this.rights.passed(write) || this.#isGranted;
-      this.#fine();
-    } else if ('message' in answer) {
-      const { message } = answer;
-      if (isForbidden(answer)) this.rights.refused(write, { message, tookMs });
-      // A verb of one resource is missing, and the server takes others.
-      if (isForbidden(answer) && this.rights.doOthersPass(write)) return;
-      const sinceMs = this.#current?.sinceMs ?? Math.max(this.#fineMs, this.#clock.now() - tookMs);
-      this.#current = { sinceMs, message };
-    }
-  }
-
-  /** Whether a right that was missing has come since the last question. */
-  takeGranted(): boolean {
-    const isGranted = this.#isGranted;
-    this.#isGranted = false;
-    return isGranted;
-  }
-
-  /** Call when no write is pending: old failures then say nothing about the next write. */
-  clear(): void {
-    this.rights.clear();
-    this.#fine();
-  }
-
-  #fine(): void {
-    this.#current = undefined;
-    this.#fineMs = this.#clock.now();
-  }
-
-  /** Undefined before the first answer and after a good answer. */
-  get current(): { sinceMs: number; message: string } | undefined {
-    return this.#current;
-  }
-}
-
-/** A missing permission stops all writes, as an unreachable server does. */
-function isFailure(answer: Answer): boolean {
-  const { kind } = answer;
-  return kind === 'failed' || kind === 'throttled' || kind === 'unauthorized' || isForbidden(answer);
-}
-
-function isForbidden(answer: Answer): boolean {
-  return answer.kind === 'forbidden' && !answer.namespaceTerminating;
-}
-
-/** A tenant's own webhooks and roles may refuse writes to the virtual cluster; such a refusal is not an outage. */
-function isUnreachable(answer: Answer): boolean {
-  return answer.kind === 'unauthorized' || (answer.kind === 'failed' && answer.status === undefined);
+function oldestOf(all: readonly ForbiddenWindow[]): ForbiddenWindow {
+  return all.toSorted((one, other) => one.trouble.sinceMs - other.trouble.sinceMs)[0] as ForbiddenWindow;
 }

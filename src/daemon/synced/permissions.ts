@@ -1,8 +1,9 @@
 // Lists the permissions that the daemon needs, and asks both clusters for them before work begins. In: settings. Out: a fault for
 // each missing permission. Kinds that no patch refers to need no permission.
 import type { ClusterFault } from '../../cluster/errors.ts';
+import type { Permission } from '../../cluster/permission.ts';
 import type { Connection } from '../../cluster/wire/connection.ts';
-import { checkPermissions, type Permission } from '../../cluster/wire/probe.ts';
+import { checkPermissions } from '../../cluster/wire/probe.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import { contentKinds } from '../../sync/kinds/content/content-kind.ts';
 import type { ReferenceSettings } from '../../sync/loop/content/references.ts';

@@ -1,10 +1,11 @@
 // Finds the kinds that the reference patches of a configuration name, and opens windows onto these kinds. Other kinds are not
 // watched; the daemon searches them once for copies and imports that earlier patches left behind.
 
+import type { Permission } from '../../cluster/permission.ts';
 import { listPages } from '../../cluster/window/list-pages.ts';
 import type { Item, Window } from '../../cluster/window/window.ts';
 import type { Connection } from '../../cluster/wire/connection.ts';
-import { checkPermissions, type Permission } from '../../cluster/wire/probe.ts';
+import { checkPermissions } from '../../cluster/wire/probe.ts';
 import type { ResourceRef } from '../../cluster/wire/scope.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { KubeObject } from '../../object/meta/object.ts';

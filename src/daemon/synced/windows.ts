@@ -83,6 +83,8 @@ function openHostWindow<T extends Item>(
 
 export interface OpenedWindow {
   name: string;
+  /** Absent where it shows several. */
+  namespace?: string;
   window: Window<Item>;
 }
 
@@ -166,6 +168,7 @@ export class DaemonWindows {
     const where = scope.namespace === undefined ? chosen : ` in ${scope.namespace}${chosen}`;
     this.opened.push({
       name: `${connection.name} ${ref.resource}${where}`,
+      ...(scope.namespace !== undefined && { namespace: scope.namespace }),
       window: window as unknown as Window<Item>,
     });
     return window;

@@ -49,6 +49,8 @@ export interface Outage {
   since: string;
   seconds: number;
   message: string;
+  /** The server refuses every read. */
+  isShut?: true;
 }
 
 export interface VerdictFacts {

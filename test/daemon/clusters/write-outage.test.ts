@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Answer } from '../../../src/cluster/answer.ts';
-import { Outages, WriteOutage } from '../../../src/daemon/clusters/outages.ts';
+import { Outages } from '../../../src/daemon/clusters/outages.ts';
+import { WriteOutage } from '../../../src/daemon/clusters/write-outage.ts';
 import { silentLog } from '../../../src/log.ts';
 import { createMetrics } from '../../../src/metrics.ts';
 import { VirtualClock } from '../../virtual-clock.ts';

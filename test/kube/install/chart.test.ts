@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
 import { grantsText } from '../../../src/cli/doctor/grants.ts';
 import { rightsToInstall } from '../../../src/cli/doctor/patient/chart-rights.ts';
-import type { Permission } from '../../../src/cluster/wire/probe.ts';
+import type { Permission } from '../../../src/cluster/permission.ts';
 import { until } from '../../contract/sync-stage/backend.ts';
 import { commandsIn } from '../../documents/commands-in.ts';
 import { type KubeCluster, startKube } from '../start/start.ts';

@@ -31,7 +31,7 @@ export async function stage(options: FakeOptions = {}) {
   const log = createLog({ level: 'info', destination: { write: (line) => void logged.push(JSON.parse(line)) } });
   const proof = { provenAtMs: undefined, missed: 0 };
   const shown = { state: 'watching', trouble: undefined, size: 0, lastHeardMs: 0, proof };
-  const window = { name: 'host endpoints', window: shown };
+  const window: { name: string; namespace?: string; window: typeof shown } = { name: 'host endpoints', window: shown };
   const windows = [window];
   const outages = new Outages(
     { clock: world.clock, log, metrics },

@@ -52,10 +52,10 @@ describe('a cluster that answers, but not with lists and watches', () => {
 });
 
 describe('a right that is missing on some resources', () => {
-  const refusal = (resource: string) =>
-    `${resource} is forbidden: User "u" cannot list resource "${resource}" in API group "" in the namespace "h"`;
-  const forbidden = (resource: string) => ({
-    ...{ message: refusal(resource), sinceMs: 4000, unservedMs: 4000, isAnswered: true, isForbidden: true },
+  const refusal = (resource: string, namespace = 'h') =>
+    `${resource} is forbidden: User "u" cannot list resource "${resource}" in API group "" in the namespace "${namespace}"`;
+  const forbidden = (resource: string, namespace = 'h') => ({
+    ...{ message: refusal(resource, namespace), sinceMs: 4000, unservedMs: 4000, isAnswered: true, isForbidden: true },
   });
 
   it('is no outage of the cluster, and each is named with its verb', async () => {
@@ -98,6 +98,41 @@ describe('a right that is missing on some resources', () => {
     ).toEqual([since, since]);
     on.window.window.trouble = forbidden('endpoints') as never;
     expect(on.verdict().state).toBe('unreadable');
+  });
+
+  it('is one sentence where it is every right in a namespace of a mapping', async () => {
+    const on = await stage();
+    await on.pass(5000);
+    for (const resource of ['endpoints', 'services', 'endpointslices']) {
+      const trouble = forbidden(resource, 'team');
+      on.windows.push({
+        ...{ name: `host ${resource} in team`, namespace: 'team' },
+        window: { ...on.window.window, trouble: trouble as never },
+      });
+    }
+    await on.pass(3000);
+    const since = '2026-01-01T00:00:04Z';
+    const says =
+      'every read in namespace "team" is refused: it is being deleted or does not exist, or it has no Role for this account (kubectl get namespace team)';
+    expect(on.verdict().sentence).toBe(
+      `rights are missing in the host cluster since ${since}: ${says}; as far as they can be read, in step: 0 objects`,
+    );
+    expect(on.readiness().lines.filter((line) => line.startsWith('host '))).toEqual([
+      'host endpoints: watching',
+      ...['endpoints', 'services', 'endpointslices'].map((resource) => `host ${resource} in team: watching`),
+      `host cluster since ${since}: ${says}`,
+    ]);
+    expect(attentionOf(statusOf(on.view) as StatusJson)).toMatchObject([
+      {
+        ...{ about: 'host objects in team', reason: 'RightsLost' },
+        remedy: expect.stringMatching(/^see whether the namespace stands, with a kubectl of an administrator/),
+        command: expect.stringMatching(/^kubectl .*get namespace team; .*hostward doctor/),
+      },
+    ]);
+    // With one of them back it is the others that are missing.
+    Object.assign(on.windows[1]?.window ?? {}, { trouble: undefined });
+    const named = ['services', 'endpointslices'].map((one) => `host ${one} in team`);
+    expect(attentionOf(statusOf(on.view) as StatusJson).map(({ about }) => about)).toEqual(named);
   });
 
   it('does not hide an outage', async () => {

@@ -1,6 +1,7 @@
 // The check before an installation: may this user of the host install the chart.
+
+import type { Permission } from '../../../cluster/permission.ts';
 import type { Connection } from '../../../cluster/wire/connection.ts';
-import type { Permission } from '../../../cluster/wire/probe.ts';
 import { referenceSettings } from '../../../daemon/synced/references.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { isRecord } from '../../../object/text/json.ts';

@@ -1,7 +1,8 @@
 // The checks of a store in a cluster: its namespace, the rights in it, whose records lie there, who else may write them, what ends all
 // replicas at once, and how much room is left. Nothing is read but Secrets, policies, budgets and quotas.
 import { openCredentials } from '../../../cluster/credentials/credentials.ts';
-import { checkNamespace, namesNobody, type Permission, probe, reviewAll } from '../../../cluster/wire/probe.ts';
+import type { Permission } from '../../../cluster/permission.ts';
+import { checkNamespace, namesNobody, probe, reviewAll } from '../../../cluster/wire/probe.ts';
 import type { ResourceRef } from '../../../cluster/wire/scope.ts';
 import { openConnection } from '../../../cluster/wire/transport.ts';
 import { type StoreSettings, secretsFolder } from '../../../config/settings/management-settings.ts';
@@ -268,8 +269,7 @@ const hasRoom: Check = {
     const quota = await fullQuota(patient, kubernetes.namespace);
     if (quota !== undefined) return quota;
     const mend = `delete keys that nobody uses, or raise hostward.management.store.maxRecords and maxBytes: \`hostward docs replicas\` says what a record costs the cluster`;
-    const shares = [count / maxRecords, bytes / maxBytes];
-    const share = Math.max(...shares);
+    const share = Math.max(count / maxRecords, bytes / maxBytes);
     const says = `${count} records of ${maxRecords}, ${bytes} bytes of ${maxBytes}`;
     if (share >= 1) return fault(`the store is full: ${says}; new keys are refused`, { mend });
     if (share >= nearlyFull) return warning(`the store is nearly full: ${says}`, { mend });

@@ -1,7 +1,8 @@
 // The checks of rights: each one that the daemon needs, and for a ServiceAccount of Hostward's own each one too many. What is needed
 // comes from the daemon's own list, what else may be held from the shipped Roles.
 
-import { namesNobody, type Permission, reviewAll } from '../../../cluster/wire/probe.ts';
+import { lostNamespaces, type Permission } from '../../../cluster/permission.ts';
+import { namesNobody, reviewAll } from '../../../cluster/wire/probe.ts';
 import { copyNamespaces, mappingsOf } from '../../../config/settings/host-namespaces.ts';
 import { needsLease } from '../../../daemon/clusters/lease.ts';
 import { type Permissions, permissionsOf, slicePermissions } from '../../../daemon/synced/permissions.ts';
@@ -64,12 +65,10 @@ export async function review(
 /** Those in which the account has no right at all, and that were not seen to stand. */
 function shutNamespaces(patient: Patient, needed: readonly Permission[], denied: readonly Permission[]): string[] {
   const { hostNamespace } = patient.settings;
-  const names = new Set(denied.flatMap(({ namespace }) => namespace ?? []));
-  if (patient.hasSeenNamespace) names.delete(hostNamespace);
-  return [...names].filter((name) => needed.every((one) => one.namespace !== name || denied.includes(one)));
+  const lost = lostNamespaces(needed, (one) => denied.includes(one));
+  return [...lost.keys()].filter((name) => name !== hostNamespace || !patient.hasSeenNamespace);
 }
 
-/** A namespace that is being deleted loses its Roles before it ends. */
 function shutText(namespace: string): string {
   return `; namespace ${namespace} is being deleted or missing, or has no Role for it (kubectl get namespace ${namespace})`;
 }

@@ -1,7 +1,7 @@
 // Lists what the daemon will list, one object of each kind. In: rights that are there. Out: a finding when no list comes. A server judges
 // rights by its rules alone, also when its etcd is gone or it does not serve the kind.
 import type { Answer } from '../../../cluster/answer.ts';
-import type { Permission } from '../../../cluster/wire/probe.ts';
+import type { Permission } from '../../../cluster/permission.ts';
 import { collectionPath, endpointsResource, type ResourceRef, servicesResource } from '../../../cluster/wire/scope.ts';
 import { endpointSlicesResource } from '../../../sync/kinds/endpointslices/endpointslice-kind.ts';
 import type { Side } from '../../line/cluster-client.ts';

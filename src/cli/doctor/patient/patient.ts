@@ -1,7 +1,8 @@
 // What the checks of one examination know and find out for each other: the options, the configuration, the clusters that answered.
 // A check that needs a fact names the check that finds it, so that an absent fact is a bug.
+
+import type { Permission } from '../../../cluster/permission.ts';
 import type { ClusterConnection } from '../../../cluster/wire/connection.ts';
-import type { Permission } from '../../../cluster/wire/probe.ts';
 import type { Settings } from '../../../config/settings/settings.ts';
 import { optionWords } from '../../../sync/report/attention/own-commands.ts';
 import { ClusterClient, type Side } from '../../line/cluster-client.ts';

@@ -1,7 +1,8 @@
 // Which rights an account holds beyond a list. In: a connection, the rules that are allowed. Out: a line for each other right. Rules
 // that every account of a cluster has are not counted.
+
+import type { Permission } from '../../../cluster/permission.ts';
 import type { Connection } from '../../../cluster/wire/connection.ts';
-import type { Permission } from '../../../cluster/wire/probe.ts';
 import { isRecord, textsIn } from '../../../object/text/json.ts';
 import type { ResourceRule } from './shipped-rules.ts';
 

@@ -67,11 +67,14 @@ export function rowsOf(value: unknown): StatusJson[] {
 
 export function rightsItems(asked: AskedStatus): AttentionItem[] {
   const { status } = asked;
-  const unread = rowsOf(status['missingRights']).map(({ cluster, window, message, seconds }) =>
+  const unread = rowsOf(status['missingRights']).map(({ cluster, window, message, seconds, lostNamespace }) =>
     troubleItem(
       asked,
       say(window),
-      { reason: 'Forbidden', message: say(message), cluster: say(cluster) },
+      {
+        ...{ reason: 'Forbidden', message: say(message), cluster: say(cluster) },
+        ...(typeof lostNamespace === 'string' && { reason: 'RightsLost', lostNamespace }),
+      },
       Number(seconds),
     ),
   );

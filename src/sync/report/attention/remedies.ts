@@ -40,6 +40,8 @@ export interface RemediedTrouble {
   by?: string;
   /** Where it is about one; otherwise the message may say. */
   cluster?: string | undefined;
+  /** On the host, where every right in it is missing. */
+  lostNamespace?: string;
 }
 
 type Advice = (trouble: RemediedTrouble) => Remedy;
@@ -178,6 +180,10 @@ const advices: Readonly<Record<string, Advice>> = {
   PatchFailed: (trouble) => ({
     remedy: `correct ${patchPlace(trouble)}, or the value in the tenant's object on which it fails; this ${triedOn(trouble) === undefined ? 'shows the object' : 'tries the patches on the object'}`,
     command: triedOn(trouble) ?? virtual(trouble, 'get', { more: ' --output yaml' }),
+  }),
+  RightsLost: (trouble) => ({
+    remedy: `see whether the namespace stands, ${asAdministrator('host')}; if it does, doctor prints the command that grants the rights`,
+    command: `${administratorsKubectl(trouble.status, 'host')} get namespace ${shellWord(say(trouble.lostNamespace))}; ${configuredCommand(trouble.status, 'doctor')}`,
   }),
   ReferenceRefused: (trouble) => ({
     ...look(trouble),
