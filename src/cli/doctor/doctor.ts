@@ -26,6 +26,8 @@ import { type JudgedFindings, print } from './report.ts';
 
 /** Often enough for a person who waits, and rarely enough for the servers. */
 const againMs = 2_000;
+/** A daemon takes its lease within seconds; whether one is being rolled out, and for how long, doctor cannot know. */
+const rolloutMs = 10_000;
 
 export async function doctor(context: Context, options: Options): Promise<ExitCode> {
   const suppressed = suppressedCodes(options);
@@ -78,7 +80,7 @@ async function printLackedRights(context: Context, options: Options, signal: Abo
 
 type JudgedRun = JudgedFindings & { exitCode: ExitCode };
 
-/** Looks again until nothing is at fault or about to change, or until the time is over. */
+/** Looks again until nothing is at fault, and for a moment more where a rollout may change something, or until the time is over. */
 async function untilWell(
   context: Context,
   options: Options,
@@ -86,11 +88,14 @@ async function untilWell(
 ): Promise<JudgedRun> {
   const { clock } = context;
   const endMs = clock.now() + how.waitMs;
+  let fineUntilMs: number | undefined;
   for (;;) {
     const judged = await once(context, options, how);
-    const leftMs = endMs - clock.now();
-    const isWell = judged.exitCode === exitCodes.fine && !judged.findings.some(({ mayPass }) => mayPass);
-    if (isWell || leftMs <= 0 || how.signal.aborted) return judged;
+    const isFine = judged.exitCode === exitCodes.fine;
+    if (isFine && !judged.findings.some(({ mayPass }) => mayPass)) return judged;
+    fineUntilMs = isFine ? (fineUntilMs ?? clock.now() + rolloutMs) : undefined;
+    const leftMs = Math.min(endMs, fineUntilMs ?? endMs) - clock.now();
+    if (leftMs <= 0 || how.signal.aborted) return judged;
     await pause(clock, Math.min(againMs, leftMs), how.signal);
   }
 }

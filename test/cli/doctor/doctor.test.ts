@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import { openBench } from '../../management/server/bench.ts';
-import { account, hostNamespace, resourceOf, Stage, soundConfiguration, soundRules } from './stage.ts';
+import { account, hostNamespace, ownerService, resourceOf, Stage, soundConfiguration, soundRules } from './stage.ts';
 
 const stage = new Stage();
 beforeAll(() => stage.start());
@@ -242,6 +242,29 @@ describe('hostward doctor', () => {
     const { code, of } = await stage.findings(['--wait', '5m'], { configuration, clock });
     await stage.hostClient.remove(resourceOf(kind), lease);
     expect([code, of('HW-602')?.says, pauses]).toEqual([0, 'held by hostward-0_1', 1]);
+  });
+
+  it('--wait ends soon after the last fault, although no daemon has ever taken the lease', async () => {
+    const configuration = {
+      ...soundConfiguration,
+      hostward: { ...soundConfiguration.hostward, leaderElection: 'always' },
+    };
+    const service = { namespace: hostNamespace, name: 'vc' };
+    await stage.hostClient.remove(resourceOf('Service'), service);
+    let waitedMs = 0;
+    const clock: Clock = {
+      ...systemClock,
+      now: () => systemClock.now() + waitedMs,
+      after(delayMs, run) {
+        if (delayMs !== 2_000) return systemClock.after(delayMs, run);
+        waitedMs += delayMs;
+        void (waitedMs === 6_000 ? stage.create('host', ownerService()) : Promise.resolve()).then(run);
+        return { cancel: () => undefined };
+      },
+    };
+    const { code, of } = await stage.findings(['--wait', '5m'], { configuration, clock });
+    expect([code, of('HW-308')?.verdict, of('HW-602')?.verdict]).toEqual([0, 'ok', 'couldNotCheck']);
+    expect(waitedMs).toBeLessThanOrEqual(16_000);
   });
 
   it('--rights grants nothing in a namespace that is probably not the meant one', async () => {
