@@ -122,6 +122,7 @@ async function areTwo(patient: Patient): Promise<Finding> {
   const compared = await compareClusters(virtual, host, patient.settings.hostNamespace);
   const mend =
     'name the kubeconfig of the virtual cluster with --virtual-kubeconfig, and that of its host with --host-kubeconfig';
+  patient.isVirtualAnother = compared.kind === 'one';
   if (compared.kind === 'one') return fault(`both kubeconfigs lead to ${compared.found}`, { mend });
   if (compared.kind === 'unknown') return untold(patient, compared);
   return ok('they are two clusters');

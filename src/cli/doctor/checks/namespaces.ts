@@ -27,7 +27,8 @@ const hasNamespace: Check = {
         patient.hasSeenNamespace = true;
         return ok(`namespace ${hostNamespace} exists`);
       case 'missing':
-        if (await isSwapped(patient))
+        patient.isVirtualAnother = await isSwapped(patient);
+        if (patient.isVirtualAnother)
           return fault(
             `the host has no namespace ${hostNamespace}, and the virtual cluster has it: the two kubeconfigs are swapped`,
             {

@@ -120,13 +120,16 @@ function isLease({ resource }: Permission): boolean {
 
 const isInstalled = (patient: Patient): boolean => patient.hasSync && !patient.isBeforeInstallation;
 
+/** What is asked of another cluster would mislead. */
+const isVirtualAsked = (patient: Patient): boolean => patient.hasSync && !patient.isVirtualAnother;
+
 /** HW-502 has said what all the others would say. */
 const isAsked = (patient: Patient): boolean => isInstalled(patient) && patient.homeInstead === undefined;
 
 const inVirtual: Check = {
   code: 'HW-501',
   needs: ['HW-201'],
-  applies: (patient) => patient.hasSync,
+  applies: isVirtualAsked,
   look: (patient) => review(patient, 'virtual', neededBy(patient).virtual),
 };
 
@@ -141,7 +144,7 @@ const onHost: Check = {
 const slicesInVirtual: Check = {
   code: 'HW-503',
   needs: ['HW-201'],
-  applies: (patient) => patient.hasSync && patient.settings.endpointSlices.enabled,
+  applies: (patient) => isVirtualAsked(patient) && patient.settings.endpointSlices.enabled,
   look: (patient) => review(patient, 'virtual', slicesNeededBy(patient).virtual),
 };
 
@@ -193,7 +196,7 @@ const surplusOnHost: Check = {
 const surplusInVirtual: Check = {
   code: 'HW-507',
   needs: ['HW-201'],
-  applies: isInstalled,
+  applies: (patient) => isInstalled(patient) && isVirtualAsked(patient),
   look: (patient) =>
     judgeSurplus(patient, 'virtual', [...neededBy(patient).virtual, ...slicesNeededBy(patient).virtual, readNamespace]),
 };

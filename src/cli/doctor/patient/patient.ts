@@ -45,6 +45,8 @@ export class Patient {
   homeInstead: string | undefined;
   /** What is to say of the namespace that the account was sent to. */
   notItsNamespace: Finding | undefined;
+  /** Its kubeconfig leads to another cluster, whose rights say nothing. */
+  isVirtualAnother = false;
   /** The host namespace was read, and is not being deleted. */
   hasSeenNamespace = false;
   /** Of the pod that doctor runs in. */
