@@ -17,6 +17,7 @@ import type { Kind } from './kinds/kind.ts';
 import { type Kit, systemRandomness } from './kinds/kit.ts';
 import { kubernetesLimits } from './kinds/object-limits.ts';
 import { closeConnections } from './limits/last-bytes.ts';
+import { Places } from './limits/places.ts';
 import type { User } from './request/identity.ts';
 import { Impersonation } from './request/impersonation-modes.ts';
 import { RequestJournal } from './request/request-journal.ts';
@@ -25,6 +26,7 @@ import { serveResource } from './serve-resource.ts';
 import type { ApiServerOptions } from './server-options.ts';
 import { CertificateFiles, type CertificatePaths, readPair, type ServingPair } from './tls/certificate-files.ts';
 import { certificateRequest } from './tls/client-certificate.ts';
+import { mostBeginning } from './verbs/read-objects.ts';
 import type { WatchSettings, WatchStream } from './verbs/watch/watch-stream.ts';
 import { listen } from './wire/listen.ts';
 
@@ -57,7 +59,7 @@ export class ApiServer {
     this.#watchSettings = { ...defaultWatchSettings, ...serves.watch };
     const { admission = [], pageSeal } = access;
     const indexes = new KindIndexes(store);
-    const lists = { beginning: 0 };
+    const lists = new Places(mostBeginning);
     this.kit = { store, catalog, dialect, limits, indexes, lists, clock, log, randomness, admission, pageSeal };
     this.#chain = this.#chainOf(options);
   }

@@ -6,6 +6,7 @@ import type { Log } from '../../log.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { Status } from '../../object/meta/status.ts';
 import type { Store } from '../../store/store.ts';
+import type { Places } from '../limits/places.ts';
 import type { Dialect } from '../request/dialect.ts';
 import type { User, Visibility } from '../request/identity.ts';
 import type { Negotiated } from '../request/negotiate.ts';
@@ -100,8 +101,8 @@ export interface Kit {
   randomness: Randomness;
   admission: readonly Admission[];
   indexes: KeyIndexes;
-  /** How many lists are reading the records that their answers begin with. */
-  lists: { beginning: number };
+  /** For lists, while they read the records that their answers begin with. */
+  lists: Places;
   /** Proves that this server made a continue token for this user; undefined = tokens are not sealed. */
   pageSeal?: ((user: User, text: string) => string) | undefined;
 }

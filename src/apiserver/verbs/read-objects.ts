@@ -3,7 +3,7 @@
 import { notFound, tooLargeResourceVersion } from '../../object/meta/status.ts';
 import type { Store, StoredRecord } from '../../store/store.ts';
 import { checkView, visibleRecord } from '../caller/visibility.ts';
-import type { Call, Kit, VerbOutcome } from '../kinds/kit.ts';
+import type { Call, VerbOutcome } from '../kinds/kit.ts';
 import { StatusFault } from '../request/status-fault.ts';
 import { type ListMeta, type ListWriter, listWriter, yamlListWriter } from '../wire/representation.ts';
 import { storageKey, storagePrefix } from '../wire/stored-text.ts';
@@ -36,7 +36,8 @@ export async function listObjects(call: Call): Promise<VerbOutcome> {
   // After the first byte a refusal is impossible, so the first step is read before the answer begins.
   const shortest = shortLength[call.negotiated.mediaType];
   // What is longer is read again, but for its first part.
-  const first = await inCrowd(call.kit, (isCrowded) => {
+  const first = await call.kit.lists.within(call.user.name, (beginning) => {
+    const isCrowded = beginning > mostAtEase;
     const limit = query.limit > 0 ? query.limit : isCrowded ? crowdedStep : stepRecords;
     return collect(call, selection, { prefix, limit, holds: isCrowded ? heldLength : shortest, ...from });
   });
@@ -66,19 +67,15 @@ export async function listObjects(call: Call): Promise<VerbOutcome> {
   return listOf(call, meta, records, isWhole ? undefined : further());
 }
 
-/** Beginnings of lists that may be as long as a short answer at the same time; all others hold as little as a long answer. */
-const mostAtOnce = 16;
+/**
+ * Lists that read what their answers begin with, at the same time: 400 lists of one key, each with a megabyte of records on its way from
+ * the store, filled a container so far that all its garbage had to go in one pause of 400 ms.
+ */
+export const mostBeginning = 8;
+/** So many of them may hold as much as a short answer; in a crowd each holds as little as a long one. */
+const mostAtEase = 4;
 /** The first records of a whole list in a crowd: about as many as it holds. */
 const crowdedStep = 64;
-
-async function inCrowd<T>({ lists }: Kit, begin: (isCrowded: boolean) => Promise<T>): Promise<T> {
-  lists.beginning++;
-  try {
-    return await begin(lists.beginning > mostAtOnce);
-  } finally {
-    lists.beginning--;
-  }
-}
 
 function heldPart(records: readonly StoredRecord[]): readonly StoredRecord[] {
   let length = 0;
