@@ -12,6 +12,8 @@ import { type Key, type KubeObject, keyOf } from '../../src/object/meta/object.t
 export class FakeServer {
   readonly objects = new Map<string, KubeObject>();
   readonly writes: string[] = [];
+  /** By the writer; what windows show is no read. */
+  readonly reads: string[] = [];
   readonly windows = new Set<FakeWindow<Item>>();
   #revision = 100;
   #uid = 0;
@@ -64,6 +66,7 @@ export class FakeServer {
       inFlight: 0,
       stop: async () => {},
       get: async (ref, place) => {
+        this.reads.push(`get ${ref.resource} ${place.name}`);
         const object = find(ref, place);
         return object ? answer(object) : missing;
       },

@@ -6,7 +6,6 @@ import type { Log } from '../../log.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { Status } from '../../object/meta/status.ts';
 import type { Store } from '../../store/store.ts';
-import type { Places } from '../limits/places.ts';
 import type { Dialect } from '../request/dialect.ts';
 import type { User, Visibility } from '../request/identity.ts';
 import type { Negotiated } from '../request/negotiate.ts';
@@ -102,7 +101,7 @@ export interface Kit {
   admission: readonly Admission[];
   indexes: KeyIndexes;
   /** For lists, while they read the records that their answers begin with. */
-  lists: Places;
+  lists: { within<T>(caller: string, work: (taken: number) => Promise<T>): Promise<T> };
   /** Proves that this server made a continue token for this user; undefined = tokens are not sealed. */
   pageSeal?: ((user: User, text: string) => string) | undefined;
 }

@@ -26,7 +26,19 @@ const longestRejectedMs = 10 * 60_000;
 
 /** `refusedForMs` is the time since the first of the consecutive refusals. Undefined for a reason that no later try can end. */
 export function refusedDelayMs(reason: string, refusedForMs: number): number | undefined {
-  if (reason === 'Forbidden') return Math.min(Math.max(firstForbiddenMs, 2 * refusedForMs), longestForbiddenMs);
+  if (reason === 'Forbidden') return growing(firstForbiddenMs, refusedForMs, longestForbiddenMs);
   if (reason === 'HostRefused') return Math.min(Math.max(firstRejectedMs, refusedForMs), longestRejectedMs);
   return undefined;
+}
+
+/**
+ * The virtual Service has just changed, and its copy on the host, which no window shows, follows within a second. A Service of other people
+ * stays as it is for long.
+ */
+export function unwatchedDelayMs(refusedForMs: number): number {
+  return growing(1_000, refusedForMs, 60_000);
+}
+
+function growing(firstMs: number, refusedForMs: number, longestMs: number): number {
+  return Math.min(Math.max(firstMs, 2 * refusedForMs), longestMs);
 }

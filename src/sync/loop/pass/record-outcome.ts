@@ -9,7 +9,7 @@ import type { Facts, Outcome } from '../../plan/step.ts';
 import type { Contest } from '../../world/contest.ts';
 import { type LedgerPage, labelOf } from '../../world/ledger.ts';
 import { headsOf } from '../../world/proven.ts';
-import { refusedDelayMs } from '../../world/refused-requests.ts';
+import { refusedDelayMs, unwatchedDelayMs } from '../../world/refused-requests.ts';
 import type { EventNote } from './event-recorder.ts';
 import type { SyncMetrics } from './metrics.ts';
 import type { Recent } from './recent.ts';
@@ -71,8 +71,11 @@ export function recordOutcome(
       break;
     case 'refused': {
       queue.forget(key);
-      const delayMs = refusedDelayMs(outcome.reason, now - (ledger.entry(key)?.sinceMs ?? now));
+      const refusedForMs = now - (ledger.entry(key)?.sinceMs ?? now);
+      const delayMs = refusedDelayMs(outcome.reason, refusedForMs);
       if (delayMs !== undefined) queue.addAfter(key, delayMs);
+      if (outcome.reason === 'HostNameTaken' && options.world.windows.hostServices === undefined)
+        queue.addAfter(key, unwatchedDelayMs(refusedForMs));
       if (outcome.failure?.retryAfterMs !== undefined) queue.addAfter(key, outcome.failure.retryAfterMs);
       break;
     }

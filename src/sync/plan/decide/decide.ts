@@ -21,7 +21,7 @@ import {
 } from '../step.ts';
 import { agreementOf, type HostChange, planUpdate, type Update } from '../update-patch.ts';
 import { decideNameClash } from './name-clash.ts';
-import { addressRefused, notOurCopy, notOwned, sourcePending, takenByService } from './outcomes.ts';
+import { addressRefused, notOurCopy, notOwned, sourcePending, stillHasSelector, takenByService } from './outcomes.ts';
 import { decideRemoval, decideStrays, handsOff } from './removal.ts';
 
 /** The reason of the write that makes a native object our copy. */
@@ -163,8 +163,8 @@ function decideNative(facts: Facts, memory: Memory, presence: Presence): PlanSte
   const why =
     service === undefined
       ? 'there is no host Service of that name that is a copy of this virtual Service'
-      : service.hasSelector
-        ? 'the host Service of that name has a selector'
+      : service.isCopyOf === facts.serviceKey
+        ? stillHasSelector
         : notOurCopy;
   return done({
     kind: 'refused',

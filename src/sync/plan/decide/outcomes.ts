@@ -10,6 +10,9 @@ const namedAddresses = 3;
 
 export const notOurCopy = 'the host Service of that name is not a copy of this virtual Service';
 
+/** vCluster's sync of Services takes the selector away, a moment after the virtual Service has lost its own. */
+export const stillHasSelector = 'the host copy of its Service still has a selector';
+
 export const sourcePending: Outcome = {
   kind: 'waiting',
   reason: 'SourcePending',

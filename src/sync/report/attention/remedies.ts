@@ -5,6 +5,7 @@
 import { refusedRight } from '../../../cluster/refused-right.ts';
 import { keyOf, splitKey } from '../../../object/meta/object.ts';
 import { shellWord } from '../../../safe-text.ts';
+import { stillHasSelector } from '../../plan/decide/outcomes.ts';
 import { controlledByKey } from '../../plan/keys/reserved-keys.ts';
 import { impossibleText } from '../../references/nothing-behind.ts';
 import { isFacts, type StatusJson, say } from '../words.ts';
@@ -147,7 +148,13 @@ const advices: Readonly<Record<string, Advice>> = {
       command: `${administratorsKubectl(trouble.status, side)} api-versions`,
     };
   },
-  HostNameTaken: otherInPlace,
+  HostNameTaken: (trouble) =>
+    trouble.message.endsWith(stillHasSelector)
+      ? {
+          remedy: "nothing, if vCluster's sync of Services takes the selector away; this shows it",
+          command: onHost({ ...trouble, kind: 'Service' }, 'get', ' --output yaml'),
+        }
+      : otherInPlace(trouble),
   HostNamespaceMissing: (trouble) => ({
     remedy: `correct the mapping in sync.toHost.namespaces, or create the host namespace, ${asAdministrator('host')}`,
     command:

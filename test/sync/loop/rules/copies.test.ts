@@ -260,6 +260,33 @@ describe('ownership of the host object', () => {
     expect(world.eventReasons()).toEqual(isTaken ? [] : ['HostNameTaken']);
   });
 
+  it('a native object is taken over soon after the host Service has lost its selector, which nothing watches', async () => {
+    const ours = { ...at, annotations: { [objectKeys.name]: 'web', [objectKeys.namespace]: 'default' } };
+    const hostService = (spec: object) => ({ ...service('x', 'vcluster-vc', spec), metadata: ours });
+    await start({}, (w) => {
+      w.host.put('endpoints', { ...endpoints('x', '192.168.9.9'), metadata: at });
+      w.host.put('services', hostService({ selector: { a: 'b' } }));
+      putPair(w, 'web', '10.0.0.1');
+    });
+    expect(world.eventReasons()).toEqual(['HostNameTaken']);
+    await world.clock.advance(400);
+    world.host.put('services', hostService({}));
+    await world.clock.advance(1_000);
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.1');
+  });
+
+  it('asks less and less often for a host Service that keeps its selector', async () => {
+    await start({}, (w) => {
+      w.host.put('endpoints', { ...endpoints('x', '192.168.9.9'), metadata: at });
+      w.host.put('services', { ...service('x', 'vcluster-vc', { selector: { a: 'b' } }), metadata: at });
+      putPair(w, 'web', '10.0.0.1');
+    });
+    const asked = world.host.reads.length;
+    await world.clock.advance(10 * 60_000);
+    expect(world.host.reads.length - asked).toBeLessThanOrEqual(16);
+    expect(world.host.writes).toEqual([]);
+  });
+
   it.each([
     [
       'object-name without the marker label',
