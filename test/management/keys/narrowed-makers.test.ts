@@ -1,9 +1,10 @@
 // An open stream ends when somebody narrows a key whose scope counts for it: the key itself, a key that made it, or the key that asked
 // for its kubeconfig.
+import type { ServerResponse } from 'node:http';
 import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Behind, openBehind, people, placesAt } from '../proxy/upstream.ts';
-import { keysPath, type Stream, until } from '../server/bench.ts';
+import { keysPath, movedClock, type Stream, until } from '../server/bench.ts';
 
 const management = '/kubernetes/management/apis/management.platform/v1';
 const instances = `${management}/namespaces/p-shop/virtualclusterinstances`;
@@ -11,16 +12,21 @@ const pods = 'api/v1/namespaces/shop-s1/pods?watch=true';
 const watches = [
   `/kubernetes/project/shop/space/s1/${pods}`,
   `/kubernetes/project/shop/virtualcluster/v1/${pods}`,
-  `${instances}?watch=true`,
+  `${instances}?watch=true&allowWatchBookmarks=true`,
 ];
+const [lookMs, bookmarkMs] = [400, 60_000];
+const event = '{"type":"ADDED","object":{}}\n';
 const makesKeys = { verbs: ['create'], resources: [{ group: 'management.platform', resources: ['ownedaccesskeys'] }] };
 const shop = { projects: [{ project: 'shop' }] };
 const maker = { ...shop, rules: [makesKeys] };
 const narrow = { spec: { scope: { projects: null, rules: [{ verbs: ['get'] }] } } };
 
+const clock = movedClock();
 let behind: Behind;
+/** Of the cluster behind the proxy, those that are open. */
+const answers = new Set<ServerResponse>();
 beforeAll(async () => {
-  behind = await openBehind();
+  behind = await openBehind({ clock });
   const settings = structuredClone({ ...people, ...placesAt(behind.kubeconfigPath) });
   Object.assign(settings.projects[0]?.virtualClusters[0] ?? {}, {
     ingress: { server: 'https://v1.example.com', servedBy: 'virtualCluster' },
@@ -28,7 +34,9 @@ beforeAll(async () => {
   await behind.bench.api.apply(settings);
   behind.answerWith((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
-    response.write('{"type":"ADDED","object":{}}\n');
+    response.write(event);
+    answers.add(response);
+    response.once('close', () => answers.delete(response));
   });
 });
 afterAll(() => behind.stop());
@@ -79,10 +87,23 @@ async function opened(paths: readonly string[], key: string): Promise<Watch[]> {
   return all;
 }
 
+/** The server looks at every open stream; what it ends gets nothing more. */
+function expectLooks(): void {
+  expect(clock.waitingFor(lookMs)).toBeGreaterThan(0);
+  clock.fire(lookMs);
+}
+
 /** A change of the key `named` that narrows nothing ends no stream, and one that narrows ends all of them. */
 async function expectEnds(all: readonly Watch[], named: string): Promise<void> {
   expect(await patched(named, { metadata: { labels: { changed: 'yes' } } })).toMatchObject({ code: 200 });
-  await new Promise((resolve) => setTimeout(resolve, 1_200));
+  expectLooks();
+  const before = all.map(({ stream }) => stream.events.length);
+  for (const answer of answers) answer.write(event);
+  clock.fire(bookmarkMs);
+  await until(
+    () => all.every(({ stream }, at) => stream.events.length > (before[at] ?? 0)),
+    'an event of every stream',
+  );
   expect(all.filter(({ isEnded }) => isEnded)).toEqual([]);
   expect(await patched(named, narrow)).toMatchObject({ code: 200 });
   await until(() => all.every(({ isEnded }) => isEnded), 'the end of every stream');
