@@ -102,8 +102,9 @@ class ReplicatedStage implements Stage {
     return this.#replicas[0].freeze(forMs);
   }
 
-  cut(): Promise<void> {
-    return this.#given.host.cut();
+  async cut(): Promise<void> {
+    await this.#given.host.cut();
+    for (const replica of this.#replicas) await replica.serves();
   }
 
   async close(): Promise<void> {
@@ -157,13 +158,17 @@ class Replica {
   async freeze(forMs: number): Promise<void> {
     await this.#open;
     await this.#process.freeze(forMs);
-    // One that stood still for long serves nothing before it has heard its host again.
+    await this.serves();
+  }
+
+  /** One that has not heard its host for long answers nothing until it has. */
+  async serves(): Promise<void> {
     for (let asks = 1; asks <= mostStarts; asks++) {
       const { kind } = await this.reach().ask({ verb: 'revision' });
       if (kind === 'revision') return;
       await pause(systemClock, startAgainMs);
     }
-    throw new Error('stood still, and never served again');
+    throw new Error('never served again');
   }
 
   /** The way to the host may be cut at this moment, or a real API server be started again, and whoever runs a replica starts it until it serves. */
