@@ -53,7 +53,7 @@ export async function withLocalServer<T>(
   if (await answers(client)) return run(client);
   await requireUsable(context, configured.server.dataDir);
   if (await isUnused(resolve(context.cwd, configured.server.dataDir)))
-    judgeNewFolder(context, configured.server.dataDir, mayMake);
+    judgeNewFolder(context, configured.server, mayMake);
   const api = await openFolder(context, configured, client);
   if (api === undefined) return run(client);
   try {
@@ -191,14 +191,23 @@ async function requireUsable(context: Context, dataDir: string): Promise<void> {
   );
 }
 
-function judgeNewFolder(context: Context, dataDir: string, mayMake: boolean): void {
+function judgeNewFolder(context: Context, { dataDir, store }: Configured['server'], mayMake: boolean): void {
   const place = resolve(context.cwd, dataDir);
   const relative = relativeFolder(dataDir);
+  const namespace = store?.kubernetes?.namespace;
   if (mayMake) {
-    context.stderr.write(`a new database is made in ${place}${relative === undefined ? '' : `; ${relative}`}\n`);
+    const made =
+      namespace === undefined
+        ? `a new database is made in ${place}`
+        : `the key goes to the namespace ${namespace}; ${place} is new, and becomes the folder of a replica`;
+    context.stderr.write(`${made}${relative === undefined ? '' : `; ${relative}`}\n`);
     return;
   }
-  throw new CommandFault(exitCodes.environment, `there is no database of access keys in ${place}`, {
+  const none =
+    namespace === undefined
+      ? `there is no database of access keys in ${place}`
+      : `no replica has used ${place} yet, and the keys are in the namespace ${namespace}`;
+  throw new CommandFault(exitCodes.environment, none, {
     hint:
       relative === undefined
         ? 'start the server, or make the first key with hostward keys create NAME --admin --config FILE'
