@@ -201,6 +201,39 @@ describe('objects with owners', () => {
     await until(client, `${place}/secrets/lost`, 404);
   });
 
+  it('are deleted after a second look too when one of the same name was there a moment before', async () => {
+    const clock = new VirtualClock();
+    const { client } = await start({ clock });
+    const owner = await client.request('POST', `${place}/configmaps`, { body: configMap('owner') });
+    const lost = (name: string) =>
+      client.request('POST', `${place}/secrets`, { body: configMap(name, ownedBy(owner, { name: 'x', uid: name })) });
+    const timers = clock.pendingTimers;
+    await lost('owned');
+    while (clock.pendingTimers < timers + 1) await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(9_000);
+    await client.request('DELETE', `${place}/secrets/owned`);
+    await lost('owned');
+    await lost('after');
+    while (clock.pendingTimers < timers + 2) await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(10_000);
+    await until(client, `${place}/secrets/owned`, 404);
+  });
+
+  it('stay when they belong to no namespace and their owner to one, which no cluster can check', async () => {
+    const clock = new VirtualClock();
+    const { client } = await start({ clock });
+    const owner = await client.request('POST', `${place}/configmaps`, { body: configMap('owner') });
+    const roles = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
+    const more = ownedBy(owner, { uid: 'u' });
+    expect((await client.request('POST', roles, { body: configMap('wide', more) })).status).toBe(201);
+    const timers = clock.pendingTimers;
+    await client.request('POST', `${place}/secrets`, { body: configMap('near', more) });
+    while (clock.pendingTimers < timers + 1) await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(11_000);
+    await until(client, `${place}/secrets/near`, 404);
+    expect((await client.request('GET', `${roles}/wide`)).status).toBe(200);
+  });
+
   it('stay when the second look finds their owner', async () => {
     const clock = new VirtualClock();
     const { cluster, client } = await start({ clock });

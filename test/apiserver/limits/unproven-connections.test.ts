@@ -107,6 +107,21 @@ describe('connections without authentication', () => {
     }
   });
 
+  it('altogether, of sources with as many each: the one that came first gives way, and never who comes now', async () => {
+    const { unproven, port } = await open();
+    const all = [];
+    for (let nth = 2; nth <= 7; nth++) {
+      all.push(await enter(port, `127.0.0.${nth}`));
+      await until(() => unproven.count === nth - 1);
+    }
+    const late = await enter(port, '127.0.0.8');
+    await all[0]?.closed;
+    expect(unproven.gaveWay).toBe(1);
+    late.socket.write('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n');
+    await until(() => late.said() !== '');
+    expect(late.said()).not.toMatch(/^HTTP\/1\.1 429 /);
+  });
+
   it('are not those that authenticated, and a closed one leaves its place', async () => {
     const { unproven, port } = await open();
     const known = await enter(port);

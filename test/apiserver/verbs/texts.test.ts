@@ -41,6 +41,8 @@ describe('duplicateFields()', () => {
     const members = Array.from({ length: 3_000 }, (_, at) => `"a${at}":0,"a${at}":0`).join();
     const few = `{"b":1,"b":1,"${'k'.repeat(100_000)}":[{${members}}]}`;
     expect(duplicateFields(few)).toEqual(['b', `${'k'.repeat(1_000)}…`]);
+    const longest = 'k'.repeat(1_000);
+    expect(duplicateFields(`{"${longest}":1,"${longest}":2}`)).toEqual([longest]);
     expect(duplicateFields(`{${members}}`)).toHaveLength(1_000);
   });
 

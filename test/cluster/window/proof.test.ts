@@ -317,6 +317,22 @@ test('a list of heads that lacks many objects is judged by a whole list, not obj
   expect(server.seen.filter(({ url }) => url.searchParams.has('fieldSelector'))).toEqual([]);
 });
 
+test('what was lost before the last list of heads does not count with what is lost now', async () => {
+  for (let at = 0; at < 20; at++) server.put(`o${at}`);
+  await synced();
+  for (const from of [0, 2, 4]) {
+    lose(() => {
+      for (let at = from; at < from + 2; at++) server.remove(`o${at}`);
+    });
+    const left = 23 - from - 2;
+    await passing(clock, () => window.size === left, { stepMs: 250, limitMs: 2 * intervalMs });
+    await proven(clock.now());
+  }
+  // Each time few enough to ask for them by name.
+  expect(changes.map(({ origin }) => origin)).toEqual(Array(6).fill('watch'));
+  expect(server.count('list')).toBe(1);
+});
+
 test('a single list of another kind proves no loss', async () => {
   await synced();
   lose(() => server.remove('b'));

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { Offenders } from '../../../src/expression/evaluate/offenders.ts';
+import { offenceLimits } from '../../../src/expression/limits.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 
 /** One step: advance the clock, let requests wait, or report an outcome of expression 0 for an object and a value. */
@@ -19,6 +20,7 @@ interface Expected {
   failedBefore?: [value: string, hasFailed: boolean][];
 }
 
+const { remembered } = offenceLimits;
 /** As many as set an expression aside. */
 const crowd: Report = { waiting: 100 };
 const fail = (value: string, object?: string): Report => ({ failed: [object, value] });
@@ -84,6 +86,11 @@ const cases: [claim: string, reports: Report[], expected: Expected][] = [
     },
   ],
   [
+    'does not count a value of an object that failed a minute ago',
+    [fail('x', 'a'), { ms: 60_000 }, fail('y', 'a')],
+    { pauses: [['a', 'z', 0]] },
+  ],
+  [
     'does not count one value of an object twice',
     [fail('x', 'a'), fail('x', 'a')],
     {
@@ -146,6 +153,25 @@ const cases: [claim: string, reports: Report[], expected: Expected][] = [
     'forgets old failures, so that the next failure is a first one',
     [fail('x', 'a'), { ms: 1_000 }, fail('x', 'a'), { ms: 62_000 }, fail('x', 'a')],
     { pauses: [['a', 'x', 1_000]] },
+  ],
+  [
+    'remembers as many values as the limit says',
+    Array.from({ length: remembered }, (_, at) => fail(`${at}`, `${at}`)),
+    {
+      pauses: [['elsewhere', '0', 1_000]],
+      values: remembered,
+    },
+  ],
+  [
+    'forgets the value that failed first for one too many',
+    Array.from({ length: remembered + 1 }, (_, at) => fail(`${at}`, `${at}`)),
+    {
+      pauses: [
+        ['elsewhere', '0', 0],
+        ['elsewhere', '1', 1_000],
+      ],
+      values: remembered,
+    },
   ],
   ['drops an expression without recent failures', [fail('x', 'a'), { ms: 61_000 }], { pauses: [], isSuspected: false }],
 ];

@@ -186,6 +186,8 @@ describe('audit entries', () => {
 
   it('cut an address that is too long', () => {
     expect(redactURL(`/${'x'.repeat(5000)}`)).toHaveLength(2049);
+    const longest = `/${'x'.repeat(2047)}`;
+    expect(redactURL(longest)).toBe(longest);
   });
 
   it('cut a token out of a word, and look at a text once, however often a token seems to begin', () => {

@@ -44,4 +44,33 @@ describe('responseLines() and trailerLines()', () => {
     expect(responseLines(lines)).toEqual(['Content-Type', 'text/plain']);
     expect(trailerLines([...lines, 'X-Checksum', 'abc'])).toEqual(['X-Checksum', 'abc']);
   });
+
+  it.each([
+    'Alt-Svc',
+    'Audit-Id',
+    'Clear-Site-Data',
+    'Connection',
+    'Refresh',
+    'Set-Cookie',
+    'set_cookie2',
+    'Strict-Transport-Security',
+    'Transfer-Encoding',
+    'WWW-Authenticate',
+  ])('hand no %s on', (name) => {
+    expect(responseLines(['Accept', 'application/json', name, 'x', 'X-Unknown', 'yes'])).toEqual(kept);
+    expect(trailerLines(['Accept', 'application/json', name, 'x', 'X-Unknown', 'yes'])).toEqual(kept);
+  });
+
+  it.each([
+    'Authorization',
+    'Cache-Control',
+    'Content-Encoding',
+    'Content-Length',
+    'Content-Range',
+    'Content_Type',
+    'Location',
+    'Trailer',
+  ])('hand no %s on behind a body', (name) => {
+    expect(trailerLines(['Accept', 'application/json', name, 'x', 'X-Unknown', 'yes'])).toEqual(kept);
+  });
 });

@@ -102,6 +102,10 @@ describe('the rights of a subject, without any scope', () => {
     expect(ask('alice', { projects: [{ project: 'a' }] })).toBe(true);
     expect(ask('alice', { projects: [{ project: 'a' }], rules: [{ verbs: ['get'] }] })).toBe(false);
     expect(ask('vera')).toBe(false);
+    // A certificate carries no rules, and those of a key that made the key count as its own.
+    const makers = [undefined, scope({ projects: [{ project: 'a' }], rules: [{ verbs: ['*'] }] })];
+    const made = { subject: subject('alice'), keyName: 'own', scopes: makers };
+    expect(allows(shop, made, wanted)).toMatchObject({ allowed: false, reason: expect.stringContaining('rules') });
     const red = shop.resolve({ kind: 'team', name: 'red' });
     const team = red.kind === 'here' ? red.subject : subject('alice');
     expect(allows(shop, { subject: team, keyName: 'own', scopes: [undefined] }, wanted).allowed).toBe(false);
