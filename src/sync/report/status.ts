@@ -4,7 +4,6 @@
 import type { Key } from '../../object/meta/object.ts';
 import type { Sync } from '../loop/sync.ts';
 import type { Outcome, WaitReason } from '../plan/step.ts';
-import { namelessRival } from '../world/contest.ts';
 import type { ListDoubt } from '../world/doubt/doubted-list.ts';
 import type { Difference, LedgerEntry } from '../world/ledger.ts';
 import { countsWithGone, isRelieved } from './object-list.ts';
@@ -40,7 +39,8 @@ export interface SyncStatus extends ProvenCount {
   /** `STATE PATCH` → number of objects, where several patches fail in one state. */
   troubleByPatch?: Record<string, number>;
   trouble: TroubledObject[];
-  contested: { object: Key; hostObject?: Key; by: string; sinceSeconds: number }[];
+  /** `lost`: what the answer to a write of ours already lacked of it. */
+  contested: { object: Key; hostObject?: Key; by: string; lost?: string; sinceSeconds: number }[];
   /** The object is a key, with its kind in front for the content behind a reference. */
   differences?: { object: string; request: string; touches: string }[];
 }
@@ -76,10 +76,11 @@ export function syncStatus(sync: Sync): SyncStatus {
     ...(inTrouble.size > 0 && { troubleByState: Object.fromEntries(inTrouble) }),
     ...(byPatch.size > 0 && { troubleByPatch: Object.fromEntries(byPatch) }),
     trouble: troubledObjects(sync, { now, inTrouble, byPatch }),
-    contested: (isRelieved(sync) ? [] : sync.contest.contested()).map(({ key, manager, sinceMs }) => ({
+    contested: (isRelieved(sync) ? [] : sync.contest.contested()).map(({ key, by, lost, sinceMs }) => ({
       object: key,
       ...hostPlaceOf(sync, key),
-      by: manager ?? namelessRival,
+      by,
+      ...(lost !== undefined && { lost }),
       sinceSeconds: seconds(now - sinceMs),
     })),
     ...(sync.options.isDryRun && {
@@ -211,8 +212,10 @@ function blockedObjects({ ledger, contest }: Sync): Map<string, number> {
     else blocked.delete(reason);
   }
   if (unremoved > 0) blocked.set('DeleteRefused', unremoved);
-  const contested = contest.contested().length;
-  if (contested > 0) blocked.set('Contested', contested);
+  for (const { lost } of contest.contested()) {
+    const reason = lost === undefined ? 'Contested' : 'Altered';
+    blocked.set(reason, (blocked.get(reason) ?? 0) + 1);
+  }
   return blocked;
 }
 

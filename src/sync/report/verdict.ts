@@ -145,6 +145,7 @@ function besideOutage(facts: VerdictFacts): VerdictPart[] {
 function obstaclesOf({ objects, blocked, blockedSince, contestedSince }: VerdictFacts): VerdictPart[] {
   const {
     Contested: contested = 0,
+    Altered: altered = 0,
     DeleteWithheld: withheld = 0,
     DeleteRefused: unremoved = 0,
     ...others
@@ -164,10 +165,9 @@ function obstaclesOf({ objects, blocked, blockedSince, contestedSince }: Verdict
     found.push(partSince('DeleteRefused', text, sum + withheld === 0 ? blockedSince : undefined));
   }
   // Its copy is there, and comes and goes with the writes of the other client.
-  if (contested > 0) {
-    const keeps = contested === 1 ? 'keeps' : 'keep';
-    const text = `${contested} of ${counted(objects, 'object')} ${keeps} being changed on the host by another client (Contested)`;
-    found.push(partSince('Contested', text, contestedSince));
+  for (const [who, count] of Object.entries({ 'another client': contested, 'admission, on our own writes': altered })) {
+    const text = `${count} of ${counted(objects, 'object')} ${count === 1 ? 'keeps' : 'keep'} being changed on the host by ${who} (Contested)`;
+    if (count > 0) found.push(partSince(`Contested ${who}`, text, contestedSince));
   }
   return found;
 }

@@ -22,17 +22,23 @@ const recordLimit = 1000;
 const sweepGrowth = 2;
 
 /** The name of a rival who writes under our own name: so does a webhook that changes our writes. */
-export const namelessRival = 'a second Hostward or a webhook';
+const namelessRival = 'a second Hostward or a webhook';
+
+/** The name where the answer to a write of ours lacked what we had written: nobody else can have written in between. */
+export const admissionRival = 'an admission webhook or policy of the host';
 
 interface Repairs {
   repairsMs: number[];
   contestedSinceMs: number | undefined;
   manager: string | undefined;
+  lost: string | undefined;
 }
 
 export interface ContestView {
   key: Key;
-  manager: string | undefined;
+  by: string;
+  /** What the answer to the last repair lacked of it. */
+  lost?: string;
   sinceMs: number;
 }
 
@@ -61,12 +67,13 @@ export class Contest {
     return Math.max(0, last + this.#intervalMs - now);
   }
 
-  /** Records a repair that was sent. Returns true when it makes the object contested. */
-  noteRepair(key: Key, manager: string | undefined): boolean {
+  /** Records a repair that was sent, and what its answer lacked of it. Returns true when it makes the object contested. */
+  noteRepair(key: Key, manager: string | undefined, lost?: string): boolean {
     const now = this.#clock.now();
-    const record = this.#records.get(key) ?? { repairsMs: [], contestedSinceMs: undefined, manager };
+    const record = this.#records.get(key) ?? { repairsMs: [], contestedSinceMs: undefined, manager, lost };
     record.repairsMs = [...record.repairsMs.filter((atMs) => now - atMs < windowMs), now];
     record.manager = manager ?? record.manager;
+    record.lost = lost;
     this.#records.set(key, record);
     if (this.#records.size > this.#sweepAbove) this.#sweep(now);
     if (record.contestedSinceMs !== undefined || record.repairsMs.length <= freeRepairs) return false;
@@ -96,7 +103,8 @@ export class Contest {
     for (const [key, record] of this.#records) {
       if (this.#isQuiet(record, now)) this.forget(key);
       else if (record.contestedSinceMs !== undefined) {
-        views.push({ key, manager: record.manager, sinceMs: record.contestedSinceMs });
+        const { lost, contestedSinceMs: sinceMs } = record;
+        views.push({ key, by: rivalIn(record), ...(lost !== undefined && { lost }), sinceMs });
       }
     }
     return views;
@@ -106,11 +114,26 @@ export class Contest {
   rivalOf(key: Key): string | undefined {
     const record = this.#records.get(key);
     if (record?.contestedSinceMs === undefined || this.#isQuiet(record, this.#clock.now())) return undefined;
-    return record.manager ?? namelessRival;
+    return rivalIn(record);
+  }
+
+  /** Why its repairs wait, in a sentence. */
+  reasonOf(key: Key): string {
+    const lost = this.#records.get(key)?.lost;
+    return lost === undefined ? 'another client on the host keeps changing the copy' : lostText(lost);
   }
 
   forget(key: Key): void {
     if (this.#records.get(key)?.contestedSinceMs !== undefined) this.#contestedCount--;
     this.#records.delete(key);
   }
+}
+
+function rivalIn({ manager, lost }: Repairs): string {
+  return lost === undefined ? (manager ?? namelessRival) : admissionRival;
+}
+
+/** `sync/report` and doctor say the same. */
+export function lostText(lost: string): string {
+  return `the answer to our own write already lacks the ${lost}: ${admissionRival} changes what is written`;
 }

@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/object/text/json.ts';
+import { markerLabel } from '../../../src/sync/plan/keys/reserved-keys.ts';
+import { attentionOf } from '../../../src/sync/report/attention/attention.ts';
+import { syncStatus, verdictFacts } from '../../../src/sync/report/status.ts';
+import type { StatusJson } from '../../../src/sync/report/words.ts';
 import { FakeWorld, ipOf, putPair } from '../fake-sync.ts';
 
 describe('a webhook of the host that changes our writes', () => {
@@ -35,6 +39,32 @@ describe('a webhook of the host that changes our writes', () => {
     await put(world, 4, 'b');
     expect(ipOf(world.copy('web'))).toBe('10.0.0.4');
     expect(world.sync.ledger.entry('default/web')?.outcome).toMatchObject({ kind: 'waiting', reason: 'Contested' });
+    await world.stop();
+  });
+
+  it('and takes our marker away is named by the answers to our own writes, with what to do', async () => {
+    const world = new FakeWorld();
+    putPair(world, 'web');
+    const writer = world.host.writer();
+    const strip = <T extends { metadata: object }>(body: T): T => {
+      const { [markerLabel]: _, ...labels } = (body.metadata as { labels?: Record<string, string> }).labels ?? {};
+      return { ...body, metadata: { ...body.metadata, labels } };
+    };
+    const create: typeof writer.create = (ref, object) => writer.create(ref, strip(object));
+    const patch: typeof writer.patch = (ref, place, body) => writer.patch(ref, place, strip(body as never));
+    await world.run({ hostWriter: { ...writer, create, patch } });
+    await world.clock.advance(5_000);
+    await world.quiet();
+    const lost = `label ${markerLabel}`;
+    const says = `the answer to our own write already lacks the ${lost}: an admission webhook or policy of the host changes what is written`;
+    const status = syncStatus(world.sync);
+    expect(status.contested).toMatchObject([{ by: 'an admission webhook or policy of the host', lost }]);
+    expect(status.trouble).toMatchObject([{ state: 'waiting/Contested', message: says }]);
+    const [item] = attentionOf({ ...status } as unknown as StatusJson);
+    expect(item?.message).toBe(says);
+    expect(item?.remedy).toContain(`let that webhook or policy leave the ${lost} alone`);
+    expect(item?.command).toContain('get mutatingadmissionpolicies');
+    expect(verdictFacts(world.sync).blocked).toEqual(new Map([['Altered', 1]]));
     await world.stop();
   });
 });

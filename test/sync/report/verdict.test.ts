@@ -91,6 +91,13 @@ const cases: [string, Partial<VerdictFacts>, string, boolean, string][] = [
     'blocked: OwnerMissing: it is gone; 1 object waits, the oldest change is 20 s old; 4 of 120 objects cannot reach the host (4 OwnerMissing)',
   ],
   [
+    'an object of which a webhook keeps changing the writes',
+    { objects: 8, blocked: new Map([['Altered', 1]]) },
+    'blocked',
+    false,
+    'blocked: 1 of 8 objects keeps being changed on the host by admission, on our own writes (Contested)',
+  ],
+  [
     'an object that another client keeps changing',
     { objects: 8, blocked: new Map([['Contested', 1]]) },
     'blocked',

@@ -41,7 +41,7 @@ describe('the delay of the repair of a contested object', () => {
   it('reports an object as contested once, at the fifth repair within 10 s, with the other manager', async () => {
     const { contest, news } = await repaired(many(7, 10));
     expect(news).toEqual([false, false, false, false, true, false, false]);
-    expect(contest.contested()).toEqual([{ key, manager: 'rival', sinceMs: expect.any(Number) }]);
+    expect(contest.contested()).toEqual([{ key, by: 'rival', sinceMs: expect.any(Number) }]);
   });
 
   it('ends after 60 quiet seconds, not before', async () => {

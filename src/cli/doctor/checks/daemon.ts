@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import { parseListen } from '../../../config/settings/text-rules.ts';
 import { firstLines } from '../../../object/text/in-words.ts';
 import { isRecord, recordsIn } from '../../../object/text/json.ts';
+import { lostText } from '../../../sync/world/contest.ts';
 import { auditSpaceWarnings } from '../../line/audit-space.ts';
 import { CommandFault, type Context } from '../../line/context.ts';
 import { systemFault } from '../../line/system-fault.ts';
@@ -64,7 +65,10 @@ function troublesIn(status: Record<string, unknown>): string[] {
   const rows = [status, slices].flatMap((kind) => {
     return [
       ...recordsIn(kind['trouble']).map(({ object, state, message }) => `${object}: ${state}, ${message}`),
-      ...recordsIn(kind['contested']).map(({ object, by }) => `${object}: Contested, ${by} keeps changing its copy`),
+      ...recordsIn(kind['contested']).map(({ object, by, lost }) => {
+        const why = typeof lost === 'string' ? lostText(lost) : `${by} keeps changing its copy`;
+        return `${object}: Contested, ${why}`;
+      }),
     ];
   });
   return firstLines(rows, mostTroubles);

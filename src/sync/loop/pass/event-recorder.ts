@@ -178,3 +178,8 @@ function newEvent({ note, kind, name, time, count, message }: NewEvent): KubeObj
 function digest(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, digestLength);
 }
+
+/** Kubernetes event messages begin with a capital letter. */
+export function asSentence(message: string): string {
+  return `${message.charAt(0).toUpperCase()}${message.slice(1)}`;
+}

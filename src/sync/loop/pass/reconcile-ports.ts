@@ -5,7 +5,7 @@ import type { Clock } from '../../../clock.ts';
 import type { Answer } from '../../../cluster/answer.ts';
 import type { Writer } from '../../../cluster/write/writer.ts';
 import type { Log } from '../../../log.ts';
-import type { Key } from '../../../object/meta/object.ts';
+import type { Key, KubeObject } from '../../../object/meta/object.ts';
 import { firstFew } from '../../../object/text/in-words.ts';
 import type { QueuePart } from '../../../queue/queue-part.ts';
 import { takeOverReason } from '../../plan/decide/decide.ts';
@@ -13,13 +13,13 @@ import { baseKey } from '../../plan/keys/reserved-keys.ts';
 import type { OwnerState } from '../../plan/owner.ts';
 import { type Facts, isHostWrite, type Outcome, type PlannedRequest } from '../../plan/step.ts';
 import type { Referrers } from '../../references/referrers.ts';
-import { type Contest, namelessRival } from '../../world/contest.ts';
+import { type Contest, lostText } from '../../world/contest.ts';
 import type { DeleteGuard } from '../../world/doubt/delete-guard.ts';
 import type { LedgerPage } from '../../world/ledger.ts';
 import type { WriteLog } from '../../world/write-log.ts';
 import { BackFlowBrake } from './back-flow-brake.ts';
 import { differenceOf, dryRunOutcome } from './dry-run.ts';
-import type { EventNote } from './event-recorder.ts';
+import { asSentence, type EventNote } from './event-recorder.ts';
 import type { SyncMetrics } from './metrics.ts';
 import { createPatching } from './patching.ts';
 import { type Recent, shownObject } from './recent.ts';
@@ -119,7 +119,7 @@ export class SyncPorts implements ReconcilePorts {
     if (isDryRun) return dryRunOutcome([differenceOf(request, world.rules.translation)]);
     if (!this.#undoesHostChange(facts, request)) return undefined;
     const retryAfterMs = contest.delayBeforeRepair(facts.key);
-    const message = 'another client on the host keeps changing the copy';
+    const message = contest.reasonOf(facts.key);
     return retryAfterMs === 0 ? undefined : { kind: 'waiting', reason: 'Contested', message, retryAfterMs };
   }
 
@@ -146,7 +146,7 @@ export class SyncPorts implements ReconcilePorts {
       this.#backFlow.noteWrite(facts);
       return;
     }
-    if (this.#undoesHostChange(facts, request)) this.#noteRepair(facts);
+    if (this.#undoesHostChange(facts, request)) this.#noteRepair(facts, lostIn(request, answer.object));
     // From now on, another write for the same virtual version repairs a change on the host: an edit, or a webhook that
     // changes every write of ours.
     if (request.verb !== 'remove' && isByRules) ledger.settle(facts.key, versionOf(facts, generation()));
@@ -176,15 +176,16 @@ export class SyncPorts implements ReconcilePorts {
     return isHostWrite(request) && ledger.settledAt(facts.key) === versionOf(facts, generation());
   }
 
-  #noteRepair(facts: Facts): void {
+  #noteRepair({ key, host, virtual }: Facts, lost: string | undefined): void {
     const { metrics, contest, log, tell } = this.#options;
     metrics.repairs.inc();
-    const isNews = contest.noteRepair(facts.key, facts.host?.lastManager);
-    if (!isNews || facts.virtual === undefined) return;
-    const by = facts.host?.lastManager ?? namelessRival;
-    log.warn({ component: 'sync', key: facts.key, manager: by }, 'object is contested');
-    const message = `"${by}" on the host keeps changing the host copy; the copy is repaired once a second`;
-    tell({ key: facts.key, uid: facts.virtual.uid, type: 'Warning', reason: 'Contested', message });
+    const isNews = contest.noteRepair(key, host?.lastManager, lost);
+    if (!isNews || virtual === undefined) return;
+    const by = contest.rivalOf(key);
+    log.warn({ component: 'sync', key, manager: by, ...(lost !== undefined && { lost }) }, 'object is contested');
+    const why = lost === undefined ? `"${by}" on the host keeps changing the host copy` : asSentence(lostText(lost));
+    const message = `${why}; the copy is repaired once a second`;
+    tell({ key, uid: virtual.uid, type: 'Warning', reason: 'Contested', message });
   }
 
   /** If the host stored our own write in another order, the server reorders payloads, and order must be ignored. */
@@ -198,6 +199,23 @@ export class SyncPorts implements ReconcilePorts {
     if (this.#hostRepacks)
       log.info({ component: 'sync', key: facts.key }, 'host regroups stored payloads, order is ignored from now on');
   }
+}
+
+type Texts = Readonly<Record<string, string | null>>;
+
+/** A label or annotation that we have written and that the answer to the write does not have. */
+function lostIn(request: PlannedRequest, { metadata }: KubeObject): string | undefined {
+  if (!isHostWrite(request)) return undefined;
+  const written = (request.verb === 'create' ? request.object : request.mergePatch).metadata;
+  return (
+    lostKey('label', written.labels, metadata.labels) ??
+    lostKey('annotation', written.annotations, metadata.annotations)
+  );
+}
+
+function lostKey(what: string, written: Texts = {}, stored: Texts = {}): string | undefined {
+  const key = Object.keys(written).find((one) => written[one] !== null && stored[one] !== written[one]);
+  return key === undefined ? undefined : `${what} ${key}`;
 }
 
 /**

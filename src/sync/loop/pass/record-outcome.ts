@@ -10,7 +10,7 @@ import type { Contest } from '../../world/contest.ts';
 import { type LedgerPage, labelOf } from '../../world/ledger.ts';
 import { headsOf } from '../../world/proven.ts';
 import { refusedDelayMs, unwatchedDelayMs } from '../../world/refused-requests.ts';
-import type { EventNote } from './event-recorder.ts';
+import { asSentence, type EventNote } from './event-recorder.ts';
 import type { SyncMetrics } from './metrics.ts';
 import type { Recent } from './recent.ts';
 import { versionOf } from './reconcile-ports.ts';
@@ -192,9 +192,4 @@ function tellBackflow(key: Key, { backflowFailures, virtual }: Facts, options: R
 
 function kindOf({ world }: RecordOutcomeOptions): string {
   return world.rules.translation.kind.kind;
-}
-
-/** Kubernetes event messages begin with a capital letter. */
-function asSentence(message: string): string {
-  return `${message.charAt(0).toUpperCase()}${message.slice(1)}`;
 }

@@ -1,6 +1,7 @@
 // Picks from a status what needs a person: objects that cannot cross, outages, a rejected configuration, missing rights, keys that
 // end soon. In: the status as JSON. Out: rows with the reason and the remedy, for `hostward status` and the status page. Pure.
 import { textsIn } from '../../../object/text/json.ts';
+import { lostText } from '../../world/contest.ts';
 import { isFacts, type StatusJson, say } from '../words.ts';
 import { type AskedStatus, type AttentionItem, item, rightsItems, rowsOf, troubleItem } from './attention-item.ts';
 import { endingGroup, managementItems } from './management-items.ts';
@@ -225,7 +226,8 @@ function contestedItems(asked: AskedStatus): AttentionItem[] {
   return blocksOf(asked.status).flatMap((block) =>
     rowsOf(block['contested']).map((row) => {
       const by = say(row['by']);
-      const message = `the host copy keeps being changed by "${by}"`;
+      const { lost } = row;
+      const message = lost === undefined ? `the host copy keeps being changed by "${by}"` : lostText(say(lost));
       return objectItem(asked, block, { ...row, state: 'inSync/Contested', message, by });
     }),
   );
@@ -234,7 +236,10 @@ function contestedItems(asked: AskedStatus): AttentionItem[] {
 function objectItem(asked: AskedStatus, { kind, settings }: StatusJson, row: StatusJson): AttentionItem {
   const [object, state] = [say(row['object']), say(row['state'])];
   const reason = state.split('/')[1] ?? state;
-  const about = { object, ...textMembers({ kind, settings, hostObject: row['hostObject'], by: row['by'] }) };
+  const about = {
+    object,
+    ...textMembers({ kind, settings, hostObject: row['hostObject'], by: row['by'], lost: row['lost'] }),
+  };
   const trouble = { ...about, reason, message: say(row['message']) };
   const found = troubleItem(asked, object, trouble, Number(row['sinceSeconds']));
   // With one client or another, and while its repair waits: it is the same fight.

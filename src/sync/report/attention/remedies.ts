@@ -8,6 +8,7 @@ import { shellWord } from '../../../safe-text.ts';
 import { stillHasSelector } from '../../plan/decide/outcomes.ts';
 import { controlledByKey } from '../../plan/keys/reserved-keys.ts';
 import { impossibleText } from '../../references/nothing-behind.ts';
+import { admissionRival } from '../../world/contest.ts';
 import { isFacts, type StatusJson, say } from '../words.ts';
 import {
   administratorsKubectl,
@@ -39,6 +40,8 @@ export interface RemediedTrouble {
   hostObject?: string | undefined;
   /** Who else writes the copy. */
   by?: string;
+  /** What the answer to a write of ours lacked of it. */
+  lost?: string;
   /** Where it is about one; otherwise the message may say. */
   cluster?: string | undefined;
   /** On the host, where every right in it is missing. */
@@ -82,6 +85,16 @@ function webhookAdvice({ status, message, cluster }: RemediedTrouble): Remedy | 
   return {
     remedy: `mend what the webhook "${webhook}" calls, or let it pass what it cannot judge; this shows it, ${asAdministrator(side)}`,
     command: `${administratorsKubectl(status, side)} get validatingwebhookconfigurations,mutatingwebhookconfigurations`,
+  };
+}
+
+/** Only what the API server calls before it stores a write can change the write on its way. */
+function alteredAdvice({ status, by, lost = 'marks of a copy' }: RemediedTrouble): Remedy | undefined {
+  if (by !== admissionRival) return undefined;
+  const kubectl = administratorsKubectl(status, 'host');
+  return {
+    remedy: `let that webhook or policy leave the ${lost} alone; these list them, ${asAdministrator('host')}`,
+    command: `${kubectl} get mutatingwebhookconfigurations; ${kubectl} get mutatingadmissionpolicies`,
   };
 }
 
@@ -131,10 +144,11 @@ const advices: Readonly<Record<string, Advice>> = {
     },
   Behind: doctor,
   Leaderless: leaderless,
-  Contested: (trouble) => ({
-    remedy: `stop what writes the copy${trouble.by === undefined ? '' : ` as "${trouble.by}"`}, or leave the copy to it with the annotation ${controlledByKey} on the copy; this shows each change with its writer`,
-    command: onHost(trouble, 'get', ' --watch --output yaml --show-managed-fields'),
-  }),
+  Contested: (trouble) =>
+    alteredAdvice(trouble) ?? {
+      remedy: `stop what writes the copy${trouble.by === undefined ? '' : ` as "${trouble.by}"`}, or leave the copy to it with the annotation ${controlledByKey} on the copy; this shows each change with its writer`,
+      command: onHost(trouble, 'get', ' --watch --output yaml --show-managed-fields'),
+    },
   DeleteWithheld: (trouble) => ({
     ...look(trouble),
     remedy: 'nothing, if the objects come back; a second list decides within a minute',

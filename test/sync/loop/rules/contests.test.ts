@@ -23,7 +23,7 @@ describe('contested objects', () => {
     expect(world.host.writes).toHaveLength(5);
     expect(world.eventReasons()).toEqual(['Contested']);
     expect(String(world.virtual.list('events')[0]?.['message'])).toContain('"rival"');
-    expect(world.sync.contest.contested()).toMatchObject([{ key: 'default/web', manager: 'rival' }]);
+    expect(world.sync.contest.contested()).toMatchObject([{ key: 'default/web', by: 'rival' }]);
     await world.change(() => putPair(world, 'web', '10.0.0.3'));
     expect(world.host.writes).toHaveLength(6);
     await world.clock.advance(60_000);
