@@ -86,10 +86,17 @@ export class Outages {
       const unread = this.#unread(cluster);
       // An unreachable server takes no writes either, so one sentence is enough.
       if (unread?.kind === 'unreachable') return [unread];
-      const { current } = this.writes[cluster];
-      const unwritable = current === undefined ? [] : this.#outage(cluster, 'unwritable', current);
-      return [...(unread === undefined ? [] : [unread]), ...unwritable];
+      return [...(unread === undefined ? [] : [unread]), ...this.#unwritable(cluster)];
     });
+  }
+
+  /** A write in a namespace that is lost says nothing of the cluster. */
+  #unwritable(cluster: Side): Outage[] {
+    const { current } = this.writes[cluster];
+    if (current === undefined) return [];
+    const namespace = refusedRight(current.message)?.namespace;
+    const isLost = namespace !== undefined && this.#lostNamespaces(cluster).has(namespace);
+    return isLost ? [] : this.#outage(cluster, 'unwritable', current);
   }
 
   /** Clusters that refuse every read. */
@@ -99,11 +106,8 @@ export class Outages {
 
   /** Write outages that last so long that the daemon is not ready. */
   unwritable(): Outage[] {
-    return sides.flatMap((cluster) => {
-      const { current } = this.writes[cluster];
-      const outage = current === undefined ? [] : this.#outage(cluster, 'unwritable', current);
-      return outage.filter(({ seconds }) => seconds * 1000 >= unreadyAfterMs);
-    });
+    const all = sides.flatMap((cluster) => this.#unwritable(cluster));
+    return all.filter(({ seconds }) => seconds * 1000 >= unreadyAfterMs);
   }
 
   /** Called every second. */

@@ -111,6 +111,9 @@ describe('a right that is missing on some resources', () => {
       });
     }
     await on.pass(3000);
+    // A write there is refused too, and no other one was sent: it is no outage of the cluster.
+    const refused = { kind: 'forbidden', message: refusal('endpoints', 'team'), namespaceTerminating: false } as const;
+    on.view.outages.writes.host.note(refused, { verb: 'patch', resource: 'endpoints', path: '/x' }, 3000);
     const since = '2026-01-01T00:00:04Z';
     const says =
       'every read in namespace "team" is refused: it is being deleted or does not exist, or it has no Role for this account (kubectl get namespace team)';

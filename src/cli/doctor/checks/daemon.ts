@@ -63,9 +63,14 @@ const mostTroubles = 5;
 function troublesIn(status: Record<string, unknown>): string[] {
   const slices = isRecord(status['endpointSlices']) ? status['endpointSlices'] : {};
   const rows = [status, slices].flatMap((kind) => {
+    const fights = recordsIn(kind['contested']);
+    // While its next repair waits, a contested object is in both lists.
+    const others = recordsIn(kind['trouble']).filter(
+      ({ object, state }) => state !== 'waiting/Contested' || !fights.some((one) => one['object'] === object),
+    );
     return [
-      ...recordsIn(kind['trouble']).map(({ object, state, message }) => `${object}: ${state}, ${message}`),
-      ...recordsIn(kind['contested']).map(({ object, by, lost }) => {
+      ...others.map(({ object, state, message }) => `${object}: ${state}, ${message}`),
+      ...fights.map(({ object, by, lost }) => {
         const why = typeof lost === 'string' ? lostText(lost) : `${by} keeps changing its copy`;
         return `${object}: Contested, ${why}`;
       }),
