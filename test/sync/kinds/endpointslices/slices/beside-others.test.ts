@@ -124,17 +124,23 @@ describe('the host object at our name', () => {
     expect(world.host.writes).toEqual([]);
   });
 
-  it('a copy that a vCluster left with the bare Service name is adopted in one write', async () => {
+  it.each([
+    ['a vCluster left with the bare Service name', 'web'],
+    ['has been handed back', 'web-x-default-x-vc'],
+  ])('a copy that %s is adopted in one write, which touches its labels and annotations only', async (_, name) => {
     const world = await started([service('web'), slice({ manager: 'my-operator' })]);
     await world.slices.stop(100);
     editCopy(world, 'web-1', ({ metadata }) => {
-      metadata.labels = { ...metadata.labels, [serviceLabel]: 'web', [managerLabel]: 'my-operator' };
+      metadata.labels = { ...metadata.labels, [serviceLabel]: name, [managerLabel]: 'my-operator' };
       for (const key of Object.keys(metadata.annotations ?? {}))
         if (key.startsWith('hostward.dev/')) delete metadata.annotations?.[key];
     });
+    const { metadata: _metadata, ...payload } = world.sliceCopy('web-1') as KubeObject;
     world.host.writes.length = 0;
     await world.runSlices();
     expect(world.host.writes).toEqual(['patch endpointslices web-1-x-default-x-vc']);
+    const { metadata: _after, ...stored } = world.sliceCopy('web-1') as KubeObject;
+    expect(stored).toEqual(payload);
     expect(world.sliceCopy('web-1')?.metadata.labels).toMatchObject({
       [serviceLabel]: 'web-x-default-x-vc',
       [managerLabel]: 'hostward.dev',
