@@ -58,7 +58,24 @@ async function served(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** One object, watches that say nothing after their first event, a log of any length, and sessions that send everything back. */
+/** What a hostile cluster sends again and again, by the name in `?endless=`: the bytes are cheap to make and dear to take in. */
+const endless: Readonly<Record<string, { head: string; part: Buffer }>> = {
+  bytes: {
+    head: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n',
+    part: Buffer.from('1\r\nx\r\n'.repeat(10_000)),
+  },
+  chunks: {
+    head: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n',
+    part: Buffer.from(`20\r\n${'x'.repeat(32)}\r\n`.repeat(2_000)),
+  },
+  extensions: {
+    head: 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n',
+    part: Buffer.from('1;a=b\r\nx\r\n'.repeat(6_000)),
+  },
+  interim: { head: '', part: Buffer.from('HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n'.repeat(2_000)) },
+};
+
+/** One object, watches that say nothing after their first event, a log of any length, endless answers, and sessions that send everything back. */
 async function upstream({ certPem, keyPem }: Certificate): Promise<number> {
   const server = createServer({ cert: certPem, key: keyPem, keepAliveTimeout }, (request, response) => {
     const url = new URL(request.url ?? '/', 'https://localhost');
@@ -66,6 +83,8 @@ async function upstream({ certPem, keyPem }: Certificate): Promise<number> {
       response.writeHead(201, { 'content-type': 'application/json' });
       return void response.end(JSON.stringify({ status: { allowed: true } }));
     }
+    const hostile = endless[url.searchParams.get('endless') ?? ''];
+    if (hostile !== undefined) return void sendEndlessly(request.socket, hostile);
     response.setHeader('content-type', 'application/json');
     if (url.searchParams.has('watch')) return void response.write(event);
     const bytes = url.searchParams.get('limitBytes');
@@ -81,6 +100,18 @@ async function upstream({ certPem, keyPem }: Certificate): Promise<number> {
     socket.pipe(socket);
   });
   return served(server);
+}
+
+async function sendEndlessly(socket: Duplex, { head, part }: { head: string; part: Buffer }): Promise<void> {
+  let goOn = () => {};
+  for (const event of ['drain', 'close', 'error']) socket.on(event, () => goOn());
+  socket.write(head);
+  while (!socket.destroyed) {
+    const waits = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    if (!socket.write(part)) await waits;
+  }
 }
 
 async function send(response: ServerResponse, bytes: number): Promise<void> {

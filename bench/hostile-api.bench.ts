@@ -293,7 +293,7 @@ function probed(agent: Agent | false, port: number, path: string, headers: Recor
 }
 
 function commandOf({ stage, port }: Scene, one: HostileCase): AttackCommand {
-  const { key = 'plain', send, body = null, times, seconds, connections = 1, unread, idle, sessions } = one;
+  const { key = 'plain', send, body = null, times, seconds, connections = 1, unread, taken, idle, sessions } = one;
   const [unfinished, pieces] = [held(one.unfinished), held(one.pieces)];
   const keys = key === 'many' || key === 'large' ? stage[key] : key === 'none' ? [] : [stage[key]];
   const self = keys[0]?.name ?? '';
@@ -304,6 +304,7 @@ function commandOf({ stage, port }: Scene, one: HostileCase): AttackCommand {
   if (unfinished !== undefined) return { kind: 'unfinished', to, keys: texts, send: filledSend as Send, ...unfinished };
   if (pieces !== undefined) return { kind: 'pieces', to, keys: texts, send: filledSend as Send, ...pieces };
   if (idle !== undefined) return { kind: 'idle', to, keys: texts, send: filledSend as Send, ...idle };
+  if (taken !== undefined) return { kind: 'taken', to, keys: texts, ...taken };
   if (sessions !== undefined) return { kind: 'sessions', to, keys: texts, ...sessions };
   if (unread !== undefined) {
     const meanwhile = filledSend === undefined ? {} : { send: filledSend };

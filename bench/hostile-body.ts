@@ -33,6 +33,8 @@ export interface HostileCase {
   /** Connections with one answered request each. */
   idle?: { count: number; seconds: number };
   unread?: { count: number; path: string; seconds: number; pipelined?: number };
+  /** Answers that are taken in as fast as they come, and thrown away. */
+  taken?: { count: number; path: string; seconds: number };
   /** Sessions through the proxy that send so many bytes each, get them back, and read none. */
   sessions?: { count: number; path: string; sent: number; seconds: number };
 }

@@ -45,6 +45,7 @@ export type AttackCommand =
       seconds: number;
     }
   | { kind: 'idle'; to: Target; keys: string[]; send: Send; count: number; seconds: number }
+  | { kind: 'taken'; to: Target; keys: string[]; path: string; count: number; seconds: number }
   | { kind: 'sessions'; to: Target; keys: string[]; path: string; count: number; sent: number; seconds: number }
   /** Meanwhile, if there is a `send`, it is sent again and again with the first key. */
   | {
@@ -186,6 +187,20 @@ async function unread(command: Extract<AttackCommand, { kind: 'unread' }>): Prom
   return result;
 }
 
+async function taken({ to, keys, path, count: many, seconds }: Extract<AttackCommand, { kind: 'taken' }>) {
+  const result: AttackResult = { codes: {}, bytes: 0 };
+  const sockets = await opened(to, many, result, (socket, at) => {
+    socket.once('data', (answer: Buffer) => addCode(result, codeIn(answer)));
+    socket.on('data', ({ length }: Buffer) => {
+      result.bytes += length;
+    });
+    socket.write(requestHead('GET', path, { authorization: `Bearer ${keys[at % keys.length]}` }));
+  });
+  await wait(seconds * 1000);
+  for (const socket of sockets) socket.destroy();
+  return result;
+}
+
 async function sessions(command: Extract<AttackCommand, { kind: 'sessions' }>): Promise<AttackResult> {
   const { to, keys, path, count: many, sent, seconds } = command;
   const result: AttackResult = { codes: {}, bytes: 0 };
@@ -264,6 +279,8 @@ answerCommands<AttackCommand>((command) => {
       return idle(command);
     case 'unread':
       return unread(command);
+    case 'taken':
+      return taken(command);
     case 'sessions':
       return sessions(command);
     default:
