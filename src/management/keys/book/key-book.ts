@@ -8,6 +8,7 @@ import type { SubjectName } from '../../scope/directory.ts';
 import { type KeyFacts, keyFacts } from '../life/key-facts.ts';
 import { RecentScopes } from '../life/recent-scopes.ts';
 import type { KeyIndex } from '../secret/check-secret.ts';
+import { FormerSecrets } from '../secret/former-secrets.ts';
 import type { KeyRecord } from '../secret/key-record.ts';
 import type { SecretDigest } from '../secret/pepper.ts';
 import { KeyTable, properties, suppliedText } from './key-table.ts';
@@ -31,6 +32,7 @@ export class KeyBook implements KeyIndex {
   readonly #owned = new Map<string, number>();
   /** Those of keys that are being created among them. */
   readonly bytes = new StoredBytes({ ofMemory: () => this.#table.bytes });
+  readonly former = new FormerSecrets();
   /** Hear of every key that was written or is gone. */
   readonly #listeners = new Set<(uid: string) => void>();
   readonly #followed: Follower;
@@ -158,7 +160,7 @@ export class KeyBook implements KeyIndex {
     const part = hiddenPart(object);
     const before = this.#table.byName(name)?.record;
     const since = before === undefined ? 0 : this.viewSince(name);
-    if (before !== undefined) this.#forget(name);
+    if (before !== undefined) this.#forget(name, part?.record);
     if (part === undefined) return;
     const { record } = part;
     // The generation rises with every change of scope, groups and the like, and with nothing else.
@@ -183,9 +185,10 @@ export class KeyBook implements KeyIndex {
     for (const listener of this.#listeners) listener(uid);
   }
 
-  #forget(name: string): void {
+  #forget(name: string, now?: KeyRecord): void {
     const record = this.#table.byName(name)?.record;
     if (record === undefined) return;
+    this.former.end(record.secrets, now?.secrets);
     const bytes = this.bytesOf(name) ?? 0;
     this.#table.remove(name);
     this.#own(ownerKey(record.subject), -1, -bytes);

@@ -82,7 +82,7 @@ export class Callers {
     const { book, peppers, clock, activity, misses } = this.#parts;
     const nowMs = clock.wallTime().getTime();
     let checked = checkSecret(text, book, peppers, nowMs);
-    if (checked.kind === 'unknown' && misses !== undefined) {
+    if (checked.kind === 'unknown' && misses !== undefined && !book.former.has(text, peppers)) {
       await misses.look(address ?? '');
       checked = checkSecret(text, book, peppers, nowMs);
     }
