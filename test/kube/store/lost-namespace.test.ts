@@ -21,7 +21,7 @@ describe.skipIf(assets.found === undefined)('a namespace of records that is gone
     host = isEmbedded ? await startEmbedded(assets.found?.kubectl ?? '') : await startKube({ name: 'lost' });
     namespace = await newNamespace(host);
     replicas = new Replicas(host, namespace);
-    await replicas.start(['a']);
+    await replicas.start();
   }, 120_000);
   afterAll(async () => {
     await replicas.stop();
@@ -40,7 +40,7 @@ describe.skipIf(assets.found === undefined)('a namespace of records that is gone
     const backup = join(replicas.folder, 'backup');
     await replicas.hostward('backup', backup, '--config', config);
     expect((await replicas.remove(0, 'revoked')).status).toBe(200);
-    await replicas.replica(0).end();
+    for (const replica of replicas.all) await replica.end();
     await host.kubectl('delete', 'secrets,configmaps,leases', '--all', '-n', namespace);
     // The replica must not begin an empty store, on which revoked keys would be forgotten.
     await expect(replicas.replica(0).start()).rejects.toThrow('no store is there');
@@ -51,16 +51,26 @@ describe.skipIf(assets.found === undefined)('a namespace of records that is gone
     const file = join(replicas.folder, 'file.yaml');
     const dataDir = join(replicas.folder, 'file');
     writeFileSync(file, JSON.stringify({ hostward: { listen, management: { listen: own, dataDir, ...people } } }));
-    const journal = join(replicas.folder, 'a-revocations.log');
-    cpSync(join(replicas.folder, 'a', 'revocations.log'), journal);
-    await replicas.hostward('restore', backup, '--journal', journal, '--config', file);
+    const journals = ['a', 'b'].map((name) => {
+      const journal = join(replicas.folder, `${name}-revocations.log`);
+      cpSync(join(replicas.folder, name, 'revocations.log'), journal);
+      return ['--journal', journal];
+    });
+    await replicas.hostward('restore', backup, ...journals.flat(), '--config', file);
     const unmoved = join(replicas.folder, 'unmoved');
     cpSync(dataDir, unmoved, { recursive: true });
     await replicas.hostward('store', 'migrate', '--from', file, '--to', config);
     await replicas.replica(0).start();
     await until(async () => (await replicas.get(0, 'kept', kept)).status === 200, 'the kept key');
     expect((await replicas.get(0, 'kept', revoked)).status).toBe(401);
+    // The other one remembers the store that is gone.
+    await expect(replicas.replica(1).start()).rejects.toThrow('the store there is another one');
+    rmSync(join(replicas.folder, 'b', 'replica.json'));
+    await replicas.replica(1).start();
+    expect((await replicas.get(1, 'kept', kept)).status).toBe(200);
+    expect((await replicas.get(1, 'kept', revoked)).status).toBe(401);
     expect((await replicas.create(0, 'after')).status).toBe(201);
+    await replicas.replica(1).end();
     const again = () => replicas.hostward('store', 'migrate', '--from', file, '--to', config);
     await expect(again()).rejects.toThrow('the records were moved already');
     rmSync(dataDir, { recursive: true });
