@@ -100,7 +100,7 @@ export interface Kit {
   randomness: Randomness;
   admission: readonly Admission[];
   indexes: KeyIndexes;
-  /** For lists, while they read the records that their answers begin with. */
+  /** For lists and watches, while they read the records that their answers begin with. */
   lists: { within<T>(caller: string, work: (taken: number) => Promise<T>): Promise<T> };
   /** Proves that this server made a continue token for this user; undefined = tokens are not sealed. */
   pageSeal?: ((user: User, text: string) => string) | undefined;

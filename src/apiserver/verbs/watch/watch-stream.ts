@@ -164,7 +164,10 @@ export class WatchStream {
     for (;;) {
       const start = afterKey === undefined ? {} : { afterKey };
       const step = { prefix, limit, holds: heldLength, atRevision, ...start };
-      const { records, count, more } = await collect(this.#call, this.#selection, step);
+      const { kit, user } = this.#call;
+      const { records, count, more } = await kit.lists.within(user.name, () =>
+        collect(this.#call, this.#selection, step),
+      );
       this.#response.cork();
       for (const record of records) {
         if (this.#mustWaitForReader && !(await this.#waitForReader())) return;
