@@ -3,11 +3,21 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { bundleForBrowser } from './browser.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
-const out = resolve(process.argv[2] ?? join(root, 'dist'));
+const usage = `usage: npm run build -- [FOLDER]
+
+Bundles the program into FOLDER, by default dist/; what was there is replaced.
+`;
+const asked = askedFor(process.argv.slice(2));
+if (asked.says !== undefined) {
+  process[asked.code === 0 ? 'stdout' : 'stderr'].write(asked.says);
+  process.exit(asked.code);
+}
+const out = resolve(asked.folder ?? join(root, 'dist'));
 
 // Native code cannot be bundled; it lies next to the bundle.
 const external = ['isolated-vm'];
@@ -92,6 +102,20 @@ function startedFiles() {
     }
   }
   return [...found];
+}
+
+// An option that does not exist must not become the name of a folder.
+function askedFor(words) {
+  try {
+    const options = { help: { type: 'boolean', short: 'h' } };
+    const { values, positionals } = parseArgs({ args: words, options, allowPositionals: true });
+    if (values.help) return { code: 0, says: usage };
+    if (positionals.length > 1)
+      return { code: 2, says: `build: wanted one folder, found ${positionals.length}\n${usage}` };
+    return { folder: positionals[0] };
+  } catch (error) {
+    return { code: 2, says: `build: ${error.message}\n${usage}` };
+  }
 }
 
 // Points the started files at the one folder of the bundle.

@@ -6,11 +6,22 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { findChromium, openChromium } from './chromium.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const folder = join(root, 'docs', 'images');
+
+const usage = `usage: npm run screenshots -- [playground]
+
+Makes the pictures of docs/images anew, or those of the playground alone. It needs Chromium (HOSTWARD_CHROMIUM).
+`;
+const asked = askedFor(process.argv.slice(2));
+if (typeof asked !== 'boolean') {
+  process[asked.code === 0 ? 'stdout' : 'stderr'].write(asked.says);
+  process.exit(asked.code);
+}
 
 const found = findChromium({ HOSTWARD_CHROMIUM: '/usr/bin/chromium', ...process.env });
 if (found.program === undefined) throw new Error(found.reason);
@@ -18,10 +29,24 @@ mkdirSync(folder, { recursive: true });
 
 const browser = await openChromium(found.program);
 try {
-  if (!process.argv.includes('playground')) await picturesOfStatus(browser);
+  if (!asked) await picturesOfStatus(browser);
   await picturesOfPlayground(browser);
 } finally {
   await browser.close();
+}
+
+/** Whether only pictures of the playground are wanted. */
+function askedFor(words: string[]): boolean | { code: number; says: string } {
+  try {
+    const options = { help: { type: 'boolean', short: 'h' } } as const;
+    const { values, positionals } = parseArgs({ args: words, options, allowPositionals: true });
+    if (values.help) return { code: 0, says: usage };
+    const [one, ...others] = positionals;
+    if (others.length === 0 && [undefined, 'playground'].includes(one)) return one !== undefined;
+    return { code: 2, says: `screenshots: wanted "playground" or nothing, found "${positionals.join(' ')}"\n${usage}` };
+  } catch (error) {
+    return { code: 2, says: `screenshots: ${(error as Error).message}\n${usage}` };
+  }
 }
 
 async function picturesOfStatus(browser: Browser): Promise<void> {
