@@ -1,6 +1,7 @@
 // The rules of hostward.management that concern several settings: duplicate names, unknown members, spaces of unknown
 // clusters, endpoints without a listener. Returns all problems at once, each with its path below the block.
 import { isIP } from 'node:net';
+import { nearestKey } from '../../object/meta/nearest-key.ts';
 import { type Fault, fault, quoted } from '../fault.ts';
 import { Positions } from '../yaml/positions.ts';
 import { type SettingsPath, showPath } from '../yaml/settings-path.ts';
@@ -33,7 +34,7 @@ export function managementFaults(
 ): Fault[] {
   if (values === undefined) return [];
   const positions = new Positions(own);
-  return managementProblems(values, listen).map(({ path, ...parts }) => {
+  return managementProblems(values, listen, child(own, 'management')).map(({ path, ...parts }) => {
     const below = ['management', ...path];
     return fault({ ...parts, at: positions.positionOf(below), path: showPath([...place, ...below]) });
   });
@@ -50,13 +51,15 @@ export function servesManagementAlone(root: TreeNode | undefined, own: TreeNode 
   return isOurs && [...own.entries.keys()].every((key) => withoutSync.has(key));
 }
 
-function managementProblems(values: ManagementValues, statusListen: string): Problem[] {
-  const users = new Set([builtInAdministrator, ...values.administrators.users]);
-  for (const user of values.users) if (user?.name !== undefined) users.add(user.name);
+function managementProblems(values: ManagementValues, statusListen: string, tree: TreeNode | undefined): Problem[] {
+  const namesIn = (list: NamedList) => [
+    ...values[list].flatMap((item) => item?.name ?? []),
+    ...faultyNames(tree, list, values[list]),
+  ];
   const known: Known = {
-    users,
-    teams: new Set(values.teams.flatMap((team) => team?.name ?? [])),
-    clusters: new Set(values.clusters.flatMap((cluster) => cluster?.name ?? [])),
+    users: new Set([builtInAdministrator, ...values.administrators.users, ...namesIn('users')]),
+    teams: new Set(namesIn('teams')),
+    clusters: new Set(namesIn('clusters')),
   };
   return [
     ...duplicates(values.users, ['users']),
@@ -79,6 +82,26 @@ interface Known {
 
 /** A faulty item of a list is undefined. */
 type Checked<T> = readonly (T | undefined)[];
+
+const namedLists = ['users', 'teams', 'clusters'] as const;
+type NamedList = (typeof namedLists)[number];
+
+/** A name that stands in an entry, or below a key, with a fault of its own is not missed a second time wherever it is used. */
+function faultyNames(tree: TreeNode | undefined, list: NamedList, values: Checked<{ name?: string }>): string[] {
+  if (tree?.kind !== 'map') return [];
+  const node = child(tree, list);
+  const entries = node?.kind === 'list' ? node.items.filter((_, at) => values[at]?.name === undefined) : [];
+  const misspelt = [...tree.entries].flatMap(([key, entry]) =>
+    !namedLists.includes(key as NamedList) && nearestKey(key, namedLists) === list ? [entry.node] : [],
+  );
+  return [...entries, ...misspelt].flatMap(textsBelow);
+}
+
+function textsBelow(node: TreeNode): string[] {
+  if (node.kind === 'scalar') return [node.text];
+  const below = node.kind === 'list' ? node.items : [...node.entries.values()].map((entry) => entry.node);
+  return below.flatMap(textsBelow);
+}
 
 function duplicates(list: Checked<{ name?: string }>, path: SettingsPath): Problem[] {
   const seen = new Set<string>();
