@@ -9,8 +9,8 @@ import type { ClusterAccess, Credentials } from './access.ts';
 const rereadFilesMs = 60_000;
 /** A faulty server may answer every request with 401; without this pause each request would start the plugin. */
 const renewFloorMs = 5_000;
-/** However many requests fail, files are read again this often. */
-const lookFloorMs = 2_000;
+/** However many requests fail, and as long as a server cannot be reached or used, files are read again this often. */
+export const lookFloorMs = 2_000;
 /** A plugin's credential is renewed this long before it expires; a short-lived one in the last fifth of its life. */
 const renewAheadMs = 60_000;
 

@@ -5,12 +5,10 @@ import type { Clock, Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Answer } from '../answer.ts';
 import type { ClusterAccess, Credentials } from '../credentials/access.ts';
-import { AccessCache } from '../credentials/access-cache.ts';
+import { AccessCache, lookFloorMs } from '../credentials/access-cache.ts';
 import type { Sign } from './explain.ts';
 import { SameCluster } from './same-cluster.ts';
 
-/** While a server cannot be reached or used, its files are read this often. */
-const lookEveryMs = 2_000;
 /** A plugin is a process of its own. */
 const lookEveryPluginMs = 30_000;
 /** An API server begins to answer within a second; one that says nothing for so long may not be the one that the files name. */
@@ -148,7 +146,7 @@ export class FollowedAccess {
 
   #lookLater(from: ClusterAccess['from']): void {
     if (this.#look !== undefined || this.#isStopped) return;
-    this.#look = this.#clock.after(from === 'plugin' ? lookEveryPluginMs : lookEveryMs, () => {
+    this.#look = this.#clock.after(from === 'plugin' ? lookEveryPluginMs : lookFloorMs, () => {
       this.#look = undefined;
       if (!this.#mustLook) return;
       void this.#cache.reread().then(() => {

@@ -5,6 +5,7 @@ import Pool from 'undici/lib/dispatcher/pool.js';
 import type { Log } from '../../log.ts';
 import type { ClusterAccess } from '../credentials/access.ts';
 import { sameTarget, sameTls } from '../credentials/access-cache.ts';
+import { certificatesOf } from '../credentials/tls-context.ts';
 
 export interface PoolsOptions {
   name: string;
@@ -60,26 +61,21 @@ export class Pools {
       else void wires.streams.destroy();
     }
     const url = new URL(access.server);
+    const certificates = url.protocol === 'https:' ? certificatesOf(access) : {};
     const made = {
       access,
       origin: url.origin,
       basePath: url.pathname.replace(/\/+$/, ''),
-      requests: this.#dispatcher(access, requestConnections),
-      streams: this.#dispatcher(access, streamConnections),
+      requests: this.#dispatcher(access, certificates, requestConnections),
+      streams: this.#dispatcher(access, certificates, streamConnections),
     };
     this.#wires = made;
     return made;
   }
 
-  #dispatcher(access: ClusterAccess, connections: number): Dispatcher {
-    const { ca, cert, key, servername, rejectUnauthorized } = access.tls;
-    const tls = {
-      rejectUnauthorized,
-      ...(ca === undefined ? {} : { ca }),
-      ...(cert === undefined ? {} : { cert }),
-      ...(key === undefined ? {} : { key }),
-      ...(servername === undefined ? {} : { servername }),
-    };
+  #dispatcher(access: ClusterAccess, certificates: object, connections: number): Dispatcher {
+    const { servername, rejectUnauthorized } = access.tls;
+    const tls = { rejectUnauthorized, ...certificates, ...(servername === undefined ? {} : { servername }) };
     const { proxy } = access;
     if (proxy !== undefined) return new proxy.Agent({ uri: proxy.url, requestTls: tls, connections, allowH2: false });
     return new Pool(new URL(access.server).origin, {
