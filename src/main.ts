@@ -195,6 +195,7 @@ const context: Context = {
     process.on('exit', last);
     return () => void process.off('exit', last);
   },
+  afterLostOutput: {},
   faultListeners: new Set(),
   openFile,
   usage: () => {
@@ -222,8 +223,9 @@ process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
   if (fault.code === 'EPIPE' && process.emit('SIGTERM')) return;
   if (fault.code === 'EPIPE') process.exit(exitCodes.fine);
   const isFull = fault.code === 'ENOSPC' || fault.code === 'EDQUOT';
-  if (!hasToldOfOutput)
-    process.stderr.write(`hostward: standard output: ${isFull ? 'the disk is full' : fault.message}\n`);
+  const { advice } = context.afterLostOutput;
+  const why = `${isFull ? 'the disk is full' : fault.message}${advice === undefined ? '' : `; ${advice}`}`;
+  if (!hasToldOfOutput) process.stderr.write(`hostward: standard output: ${why}\n`);
   hasToldOfOutput = true;
   // A daemon without a log is better than no daemon.
   if (isFull && (argv[0] === 'run' || argv[0] === 'direct')) return;

@@ -103,6 +103,7 @@ export function scene(options: SceneOptions = {}): Scene {
       return () => listeners.delete(listener);
     },
     onEnd: () => () => {},
+    afterLostOutput: {},
     faultListeners: new Set(),
     openFile: async () => false,
     usage: () => ({ cpuUserSeconds: 1.5, cpuSystemSeconds: 0.5, residentBytes: 1024, startTimeSeconds: 1000 }),

@@ -119,6 +119,19 @@ describe('the launcher', () => {
     expect([status, String(stderr)]).toEqual([3, 'hostward: standard output: the disk is full\n']);
   });
 
+  it.runIf(existsSync('/dev/full'))('says of a key whose value is lost by a full disk that it is there', () => {
+    const config = join(folder, 'keys.yaml');
+    writeFileSync(config, JSON.stringify({ hostward: { management: { dataDir: join(folder, 'keys') } } }));
+    const full = openSync('/dev/full', 'w');
+    const words = ['keys', 'create', 'lost', '--admin', '-c', config];
+    const { status, stderr } = spawnSync(process.execPath, [launcher, ...words], { stdio: ['ignore', full, 'pipe'] });
+    closeSync(full);
+    expect([status, String(stderr).split('\n').at(-2)]).toEqual([
+      3,
+      'hostward: standard output: the disk is full; the key is there all the same: hostward keys rotate lost gives it a new value, and hostward keys revoke lost deletes it',
+    ]);
+  });
+
   it('ends with the code of the command when standard error is closed', async () => {
     const config = join(folder, 'faulty.yaml');
     writeFileSync(config, 'hostward: {a: 1, b: 2, c: 3}');

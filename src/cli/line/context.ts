@@ -66,6 +66,8 @@ export interface Context {
   onSignal(kind: SignalKind, listener: () => void): () => void;
   /** Runs `last` just before the process ends, for any reason; `last` must write synchronously. */
   onEnd(last: () => void): () => void;
+  /** What to do where standard output takes nothing more, and what was written is lost. */
+  readonly afterLostOutput: { advice?: string };
   /** Called with the fault that ends the command, before standard error gets the same words. */
   readonly faultListeners: Set<(said: ReportedFault) => void>;
   /** Has the desktop open an address; false where there is no desktop. */

@@ -104,7 +104,7 @@ describe('--out FILE', () => {
     const argv = ['keys', 'create', 'lost', '--admin', '--out', 'lost.key', '--config', 'h.yaml'];
     expect(await runCommandLine({ ...context, files, clock: systemClock }, argv)).toBe(3);
     expect(err()).toBe(
-      'hostward: the value of the key is lost: cannot write "/home/lost.key": the disk is full\nthe key is made all the same: hostward keys rotate lost gives it a new value\n',
+      'hostward: the value of the key is lost: cannot write "/home/lost.key": the disk is full\nthe key is there all the same: hostward keys rotate lost gives it a new value, and hostward keys\nrevoke lost deletes it\n',
     );
     expect((await bench.local('keys', 'get', 'lost')).code).toBe(0);
   });

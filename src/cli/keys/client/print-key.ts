@@ -38,7 +38,8 @@ export function sayWarnings(context: Context, warnings: readonly string[]): void
   for (const warning of warnings) context.stderr.write(`Warning: ${warning}\n`);
 }
 
-const another = (name: string) => `the key is made all the same: hostward keys rotate ${name} gives it a new value`;
+const another = (name: string) =>
+  `the key is there all the same: hostward keys rotate ${name} gives it a new value, and hostward keys revoke ${name} deletes it`;
 
 /** The value alone on standard output or in the file of --out, or in JSON with what else is known. */
 export async function saySecret(
@@ -59,6 +60,7 @@ export async function saySecret(
       cause,
     });
   });
+  if (file === undefined) context.afterLostOutput.advice = another(name);
   if (options.choice('output') === 'json') {
     const secret = file === undefined ? { accessKey } : { file };
     context.stdout.write(`${JSON.stringify({ name, ...secret, ...more, warnings }, undefined, 2)}\n`);
