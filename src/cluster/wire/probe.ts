@@ -140,7 +140,7 @@ function unusable(connection: Connection, answer: Exclude<Answer, { kind: 'ok' }
             fix: answer.fix ?? 'look at the logs of the API server',
             mayPass: answer.status !== undefined || answer.mayPass === true,
           }
-        : { code: 'CLUSTER_NOT_KUBERNETES', message, fix: notKubernetesFix };
+        : { code: 'CLUSTER_NOT_KUBERNETES', message, fix: message.includes(plainHttp) ? httpsFix : notKubernetesFix };
     case 'throttled':
       return {
         code: 'CLUSTER_UNREACHABLE',
@@ -159,6 +159,9 @@ function unusable(connection: Connection, answer: Exclude<Answer, { kind: 'ok' }
   }
 }
 
+/** What a server in Go answers on a port for TLS. */
+const plainHttp = 'HTTP request to an HTTPS server';
+const httpsFix = 'write https:// in place of http:// as its server in the kubeconfig';
 const notKubernetesFix = 'check that address and port are those of a Kubernetes API server';
 
 function notKubernetes(connection: Connection): ClusterFault {

@@ -3,6 +3,7 @@
 import { endpointsResource, servicesResource } from '../../../cluster/wire/scope.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { counted } from '../../../object/text/in-words.ts';
+import { isRecord } from '../../../object/text/json.ts';
 import { managedByLabel, mirroringController, serviceLabel } from '../../../sync/kinds/endpointslices/eligibility.ts';
 import { endpointSlicesResource } from '../../../sync/kinds/endpointslices/endpointslice-kind.ts';
 import { leaderKey, markerLabel } from '../../../sync/plan/keys/reserved-keys.ts';
@@ -31,8 +32,9 @@ const hasOwner: Check = {
         mend: `kubectl -n ${namespace} get service ${name}   # with a kubectl that may`,
       });
     const others = await virtualClusters(patient);
-    // A Service without the label counts, unless another one has it.
-    if (answer.kind === 'ok' && others.length === 0) return ok(`Service ${namespace}/${name} exists`);
+    // A Service without the label counts, unless another one has it, or it is only a name for something elsewhere.
+    if (answer.kind === 'ok' && others.length === 0 && !isAlias(answer.object))
+      return ok(`Service ${namespace}/${name} exists`);
     const details = others.map((other) => `there is a virtual cluster named ${other}`);
     const mend =
       others[0] === undefined
@@ -47,6 +49,10 @@ const hasOwner: Check = {
     return setOwner ? fault(says, { details, mend }) : warning(says, { details, mend });
   },
 };
+
+function isAlias({ spec }: KubeObject): boolean {
+  return isRecord(spec) && spec['type'] === 'ExternalName';
+}
 
 async function virtualClusters(patient: Patient): Promise<string[]> {
   const { client } = patient.cluster('host');
