@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { instanceKey, markerLabel, namespaceLabel, objectKeys } from '../../../src/sync/plan/keys/reserved-keys.ts';
+import { Interferer } from '../interferer.ts';
 import { stageForEach } from '../stage-for-each.ts';
 import { hostNamespace, type Right, type SyncBackend, until } from '../sync-stage/backend.ts';
 import { roleRights } from '../sync-stage/rights.ts';
@@ -38,6 +39,29 @@ export function mappingSuite(backend: () => SyncBackend): void {
       await daemon.settled();
       expect(await onHost('h-a', 'web')).toBeUndefined();
       expect(await stage.forbidden()).toEqual([]);
+    });
+
+    it('a namespace whose Role goes under a running daemon is named in one sentence, and comes back with the Role', async () => {
+      const interferer = await new Interferer(backend().host).start();
+      await stage.pair({ namespace: 'team-a', name: 'web' });
+      const daemon = await stage.daemon({ config: mapped({ 'team-a': 'h-a' }), via: { host: interferer.at } });
+      await backend().host.grant(roleRights());
+      const saysOne = () =>
+        daemon.readiness.filter((line) => line.includes('every read in namespace "h-a" is refused'));
+      await until('the sentence', async () => {
+        interferer.cut();
+        await daemon.clock.jump(30_000);
+        return saysOne().length === 1 || undefined;
+      });
+      expect(daemon.readiness.filter((line) => line.includes('h-a') && line.includes('403'))).toEqual([]);
+      expect(await onHost('h-a', 'web')).toBeDefined();
+      await backend().host.grant(clusterRoleRights());
+      await until('the rights are back', async () => {
+        await daemon.clock.jump(61_000);
+        return saysOne().length === 0 || undefined;
+      });
+      await daemon.stop();
+      await interferer.stop();
     });
 
     it('a pattern that contains the name of the virtual cluster', async () => {
