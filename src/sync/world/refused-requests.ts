@@ -32,11 +32,17 @@ export function refusedDelayMs(reason: string, refusedForMs: number): number | u
 }
 
 /**
- * The virtual Service has just changed, and its copy on the host, which no window shows, follows within a second. A Service of other people
- * stays as it is for long.
+ * No window shows what is in the way: the host Service, which follows the virtual one within a second, or an object of other people, which
+ * stays for long, until somebody does what our message asks for.
  */
 export function unwatchedDelayMs(refusedForMs: number): number {
   return growing(1_000, refusedForMs, 60_000);
+}
+
+/** Of Secrets and ConfigMaps, whose host window shows our own copies alone. What is refused for itself changes with the object. */
+export function contentDelayMs(reason: string, refusedForMs: number): number {
+  if (reason === 'NotOwned') return unwatchedDelayMs(refusedForMs);
+  return refusedDelayMs(reason, refusedForMs) ?? longestRejectedMs;
 }
 
 function growing(firstMs: number, refusedForMs: number, longestMs: number): number {

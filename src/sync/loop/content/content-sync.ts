@@ -16,7 +16,7 @@ import { Contest } from '../../world/contest.ts';
 import { DeleteGuard } from '../../world/doubt/delete-guard.ts';
 import { DoubtedList, type ListDoubt } from '../../world/doubt/doubted-list.ts';
 import type { LedgerPage } from '../../world/ledger.ts';
-import { failedByServer, refusedDelayMs } from '../../world/refused-requests.ts';
+import { contentDelayMs, failedByServer } from '../../world/refused-requests.ts';
 import { WriteLog } from '../../world/write-log.ts';
 import type { SideWriters } from '../pass/send.ts';
 import { contentFactsOf, type FactSources, versionOf } from './content-facts.ts';
@@ -50,8 +50,6 @@ export interface ContentSyncOptions
 const concurrency = 8;
 /** A pass needs more requests only through a bug, or when another client writes constantly; then back-off takes over. */
 const requestLimit = 12;
-/** No window shows an object in the way that lacks our label, so its end is found by looking again. */
-const refusedRetryMs = 10 * 60_000;
 
 export class ContentSync {
   readonly world: ContentWorld;
@@ -276,8 +274,8 @@ export class ContentSync {
         this.queue.forget(key);
         const { reason, message } = outcome;
         const nowMs = this.#options.clock.now();
-        const delayMs = refusedDelayMs(reason, nowMs - (this.ledger.entry(key)?.sinceMs ?? nowMs));
-        this.queue.addAfter(key, delayMs ?? refusedRetryMs);
+        const refusedForMs = nowMs - (this.ledger.entry(key)?.sinceMs ?? nowMs);
+        this.queue.addAfter(key, contentDelayMs(reason, refusedForMs));
         if (before?.kind !== 'refused' || before.message !== message) {
           const fields = { component: 'sync', kind: this.world.kind.kind, object: key, reason, message };
           this.#options.log.warn(fields, 'content refused');
