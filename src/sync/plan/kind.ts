@@ -155,6 +155,18 @@ export function isTakenByController(host: HostItem, { controllerLabel }: SyncedK
   return host.labels?.[controllerLabel.key] === controllerLabel.value;
 }
 
+/**
+ * Kubernetes leaves its label on an Endpoints whose Service has lost its selector, and the copy has it from there. Then it does not tell
+ * who has written the copy.
+ */
+export function isControllerUncertain(
+  host: HostItem,
+  draftLabels: ReadonlyMap<string, unknown>,
+  kind: SyncedKind,
+): boolean {
+  return isTakenByController(host, kind) && draftLabels.get(kind.controllerLabel.key) === kind.controllerLabel.value;
+}
+
 export function projectService(object: KubeObject): ServiceItem {
   const selector = (object['spec'] as { selector?: Record<string, string> } | undefined)?.selector;
   return {

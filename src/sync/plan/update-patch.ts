@@ -17,7 +17,7 @@ import {
 import { mapOfKeys } from './keys/key-rules.ts';
 import { excludedLeftovers, type KeyMerge, type KeyVerdict, mergeKeys } from './keys/merge-keys.ts';
 import { baseKey, isNeverBack, managedAnnotationsKey, objectKeys } from './keys/reserved-keys.ts';
-import { type HostItem, isTakenByController, type OwnKey, type VirtualItem } from './kind.ts';
+import { type HostItem, isControllerUncertain, isTakenByController, type OwnKey, type VirtualItem } from './kind.ts';
 import { repairOwners } from './owner.ts';
 import type { BackflowFailures, BackValues } from './step.ts';
 
@@ -149,7 +149,8 @@ function mergeBoth(input: UpdateInput): Merged {
   const base = input.isTakeOver ? undefined : readBase(host.annotations?.[baseKey], input.agreed);
   const copied = new Set((host.annotations?.[managedAnnotationsKey] ?? '').split('\n'));
   const shared = {
-    mayFlowBack: !isTakenByController(host, translation.kind),
+    mayFlowBack:
+      !isTakenByController(host, translation.kind) || isControllerUncertain(host, draft.labels, translation.kind),
     isPatchSetNew: base !== undefined && base.patchDigest !== translation.patchDigest,
     holdsBack: input.holdsBack ?? false,
   };

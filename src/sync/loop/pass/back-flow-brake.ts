@@ -3,6 +3,7 @@
 import type { Clock } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';
 import type { Key } from '../../../object/meta/object.ts';
+import { isTakenByController } from '../../plan/kind.ts';
 import type { Facts } from '../../plan/step.ts';
 import { Contest } from '../../world/contest.ts';
 import type { EventNote } from './event-recorder.ts';
@@ -36,10 +37,10 @@ export class BackFlowBrake {
 
   mayRemoveLabels(key: Key): boolean {
     const { world, clock, isHostRecent } = this.#options;
-    if (isHostRecent) return true;
     const place = world.placeOf(key);
     const host = place === undefined ? undefined : world.hostOf(place);
-    if (host === undefined) {
+    const isCertain = isHostRecent && host !== undefined && !isTakenByController(host, world.rules.translation.kind);
+    if (host === undefined || isCertain) {
       this.#heldSince.delete(key);
       return true;
     }

@@ -5,7 +5,7 @@
 import type { Key } from '../../../object/meta/object.ts';
 import { type Draft, renderCreate, type Translation } from '../draft.ts';
 import { markerLabel } from '../keys/reserved-keys.ts';
-import type { HostItem, VirtualItem } from '../kind.ts';
+import { type HostItem, isTakenByController, type VirtualItem } from '../kind.ts';
 import { ownerReference } from '../owner.ts';
 import { isSamePlace, judgeOwnership } from '../ownership.ts';
 import type { HostPlace } from '../placement.ts';
@@ -210,7 +210,7 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean; 
       holdsBack,
     });
   const whole = plan({ holdsBack: false });
-  const held = heldBackFlow(whole, facts, memory);
+  const held = heldBackFlow(whole, facts, { ...memory, isUncertain: isTakenByController(host, translation.kind) });
   // A held back-flow must not delay a change that the tenant made.
   const update = held === undefined ? whole : plan({ holdsBack: true });
   if (update.virtual !== undefined) {
@@ -259,12 +259,13 @@ function isLastOf(facts: Facts, { agreed }: Pick<Memory, 'agreed'>): boolean {
 function heldBackFlow(
   update: Update,
   facts: Facts,
-  { backflowRefused }: Pick<Memory, 'backflowRefused'>,
+  { backflowRefused, isUncertain }: Pick<Memory, 'backflowRefused'> & { isUncertain: boolean },
 ): Outcome | undefined {
   if (update.virtual === undefined) return undefined;
   if (backflowRefused !== undefined) return backflowRefused;
-  if (onlyRemovesLabels(update) && !facts.mayRemoveLabelsBack) {
-    const message = 'labels removed on the host reach the virtual object once its Service is known to be current';
+  const isDoubtful = onlyRemovesLabels(update) || (isUncertain && update.virtual.labels.size > 0);
+  if (isDoubtful && !facts.mayRemoveLabelsBack) {
+    const message = 'labels changed on the host reach the virtual object once its Service is known to be current';
     return { kind: 'waiting', reason: 'BackFlowHeld', message, retryAfterMs: 1000 };
   }
   if (facts.backFlowWaitMs === 0) return undefined;

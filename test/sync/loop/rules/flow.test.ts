@@ -134,6 +134,32 @@ describe('flow in both directions', () => {
     expect(world.virtual.writes).toEqual([]);
   });
 
+  it("host edits flow back where the tenant's own object has the label of the endpoint controller", async () => {
+    const migrated = { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller', app: 'x' };
+    await start({}, (w) => putPair(w, 'web', '10.0.0.1', { labels: migrated }));
+    expect(meta(world.copy('web')).labels).toMatchObject(migrated);
+    await world.change(() =>
+      edit(world.host, world.copy('web'), (d) => {
+        (d.metadata.annotations as Record<string, string>)['note'] = 'from the host';
+      }),
+    );
+    expect(world.virtual.writes).toEqual(['patch endpoints web']);
+    // The Service may have gained a selector again, and then Kubernetes has written these labels.
+    await world.change(() =>
+      edit(world.host, world.copy('web'), (d) => {
+        (d.metadata.labels as Record<string, string>)['svc'] = 'label';
+      }),
+    );
+    expect(world.virtual.writes).toHaveLength(1);
+    await world.clock.advance(61_500);
+    await world.quiet();
+    expect(world.virtual.writes).toHaveLength(2);
+    expect(world.virtual.get('endpoints', 'default', 'web')?.metadata).toMatchObject({
+      labels: { ...migrated, svc: 'label' },
+      annotations: { note: 'from the host' },
+    });
+  });
+
   it('on an old host, removed labels wait for an event of the virtual Services, at most 60 s', async () => {
     await start({ isHostRecent: false }, (w) => putPair(w, 'web', '10.0.0.1', { labels: { app: 'x' } }));
     await world.change(() =>
