@@ -3,7 +3,7 @@
 import { pause, type Timer } from '../../clock.ts';
 import { openWindow } from '../../cluster/window/open-window.ts';
 import type { Window } from '../../cluster/window/window.ts';
-import { endpointsResource, servicesResource } from '../../cluster/wire/scope.ts';
+import { endpointsResource, namespacesResource, servicesResource } from '../../cluster/wire/scope.ts';
 import { silentLog } from '../../log.ts';
 import { createMetrics } from '../../metrics.ts';
 import { type Key, keyOf } from '../../object/meta/object.ts';
@@ -19,7 +19,6 @@ import { changeAt, firstEndpoints, sampleNamespaces, samples } from './demo-samp
 import {
   hostNamespace,
   namespaceObject,
-  namespacesResource,
   secretObject,
   secretsResource,
   serviceObject,

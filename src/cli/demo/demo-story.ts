@@ -1,6 +1,6 @@
 // The story that `demo --once` plays, as data. Each step names the actions on either side and the state that both sides must
 // then reach.
-import { endpointsResource, type ResourceRef, servicesResource } from '../../cluster/wire/scope.ts';
+import { endpointsResource, namespacesResource, type ResourceRef, servicesResource } from '../../cluster/wire/scope.ts';
 import { generatedName } from '../../object/meta/names.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { Side } from '../line/cluster-client.ts';
@@ -38,8 +38,6 @@ export interface StoryStep {
 
 export const virtualClusterName = 'demo';
 export const hostNamespace = 'vcluster-demo';
-
-export const namespacesResource: ResourceRef = { path: 'api/v1', resource: 'namespaces', kind: 'Namespace' };
 
 export const secretsResource: ResourceRef = { path: 'api/v1', resource: 'secrets', kind: 'Secret' };
 

@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import { openCredentials } from '../../cluster/credentials/credentials.ts';
 import type { Connection } from '../../cluster/wire/connection.ts';
-import { type ResourceRef, servicesResource } from '../../cluster/wire/scope.ts';
+import { namespacesResource, type ResourceRef, servicesResource } from '../../cluster/wire/scope.ts';
 import { openConnection } from '../../cluster/wire/transport.ts';
 import { loadConfiguration } from '../../config/load/load.ts';
 import type { ManagementSettings } from '../../config/settings/management-settings.ts';
@@ -27,7 +27,7 @@ import type { Context } from '../line/context.ts';
 import { freeFolder, kubeconfigIn } from './demo-folder.ts';
 import { DemoManagement } from './demo-management.ts';
 import { demoConfiguration, patchLines } from './demo-patches.ts';
-import { hostNamespace, namespaceObject, namespacesResource, virtualClusterName } from './demo-story.ts';
+import { hostNamespace, namespaceObject, virtualClusterName } from './demo-story.ts';
 
 export const sides: readonly Side[] = ['virtual', 'host'];
 

@@ -13,7 +13,7 @@ import { endpointsKind } from '../../sync/kinds/endpoints/endpoints-kind.ts';
 import { managedByLabel } from '../../sync/kinds/endpointslices/eligibility.ts';
 import { endpointSlicesResource, tenantsManagerKey } from '../../sync/kinds/endpointslices/endpointslice-kind.ts';
 import { controlledByKey, markerLabel, objectKeys, pauseKey } from '../../sync/plan/keys/reserved-keys.ts';
-import { annotatedKeyOf, type HostLook, isOursFor } from '../../sync/plan/ownership.ts';
+import { annotatedKeyOf, type HostLook, isOursFor, isSamePlace } from '../../sync/plan/ownership.ts';
 import type { Placement } from '../../sync/plan/placement.ts';
 import { type ClusterClient, faultOf, type ObjectName } from '../line/cluster-client.ts';
 import type { Context } from '../line/context.ts';
@@ -27,6 +27,8 @@ export interface Released {
   done: string[];
   left: { object: string; why: string }[];
   failed: { object: string; why: string }[];
+  /** How many objects have our marks, those among them that need nothing. */
+  seen: number;
   /** Somebody ended it before all objects were looked at. */
   isCut: boolean;
 }
@@ -44,6 +46,8 @@ interface ReleasedKind {
   resource: ResourceRef;
   /** Written before the name in messages, because one run may release several kinds. */
   prefix: string;
+  /** Whether an object without our label is ours by its annotations: somebody may have taken the label away. Absent: only the label counts. */
+  isOursUnlabelled?(look: HostLook): boolean;
   /** Why an object must not be touched; undefined when it is ours. */
   reasonToLeave(look: HostLook): string | undefined;
   /** Leaves an object out without a message, because it is clearly not ours. */
@@ -62,7 +66,7 @@ interface Work {
 }
 
 export async function releaseAll(context: Context, host: ClusterClient, how: ReleaseOptions): Promise<Released> {
-  const released: Released = { done: [], left: [], failed: [], isCut: false };
+  const released: Released = { done: [], left: [], failed: [], seen: 0, isCut: false };
   // Endpoints go first, because they name the Secrets and ConfigMaps.
   for (const target of targetsOf(how)) await releaseKind({ clock: context.clock, host, target, how }, released);
   for (const list of [released.done, released.left, released.failed])
@@ -75,6 +79,11 @@ function targetsOf({ settings, isDelete }: ReleaseOptions): ReleasedKind[] {
   const endpoints: ReleasedKind = {
     resource: endpointsResource,
     prefix: '',
+    isOursUnlabelled: (look) => {
+      const key = annotatedKeyOf(look);
+      // Its name says of which virtual cluster it is; all six annotations do not.
+      return key !== undefined && isSamePlace(look, placement.placeOf(key)) && isOursFor(look, key, placement);
+    },
     reasonToLeave: (look) => reasonToLeaveEndpoints(look, { placement, isDelete }),
     isOptional: false,
   };
@@ -107,12 +116,19 @@ async function releaseKind(work: Work, released: Released): Promise<void> {
     released.isCut ||= how.signal.aborted;
     return released.isCut;
   };
-  const labelSelector = `${markerLabel}=${how.settings.virtualClusterName}`;
+  const { virtualClusterName } = how.settings;
+  const isMeant = ({ metadata }: KubeObject): boolean =>
+    metadata.labels?.[markerLabel] === virtualClusterName || target.isOursUnlabelled?.(lookOf(metadata)) === true;
   for (const namespace of copyNamespaces(mappingsOf(how.settings), how.settings.hostNamespace)) {
     if (isOver()) return;
-    const listed = await host.tryList(resource, namespace ?? '', { labelSelector });
+    // As the daemon sees them: a whole host cluster is only searched for the label.
+    const isWhole = namespace !== undefined && target.isOursUnlabelled !== undefined;
+    const query: Record<string, string> = isWhole ? {} : { labelSelector: `${markerLabel}=${virtualClusterName}` };
+    const listed = await host.tryList(resource, namespace ?? '', query);
     if (listed.kind === 'listed') {
-      const waiting = listed.objects[Symbol.iterator]();
+      const meant = listed.objects.filter(isMeant);
+      released.seen += meant.length;
+      const waiting = meant[Symbol.iterator]();
       const next = async (): Promise<void> => {
         for (const object of waiting) {
           if (isOver()) return;
@@ -162,9 +178,10 @@ async function releaseWithRetries({ clock, host, target, how }: Work, listed: Ku
   const { resource } = target;
   const objectName = objectNameOf(listed);
   for (let attempt = 1, object = listed; ; attempt++) {
-    const { labels = {}, annotations = {} } = object.metadata;
-    if (target.isSkipped?.({ labels, annotations })) return { kind: 'nothing' };
-    const why = target.reasonToLeave({ ...objectName, labels, annotations });
+    const look = lookOf(object.metadata);
+    const { annotations = {} } = look;
+    if (target.isSkipped?.(look)) return { kind: 'nothing' };
+    const why = target.reasonToLeave(look);
     if (why !== undefined) return { kind: 'left', why };
     if (!how.isDelete && Object.keys(removed(object)).length === 0) return { kind: 'nothing' };
     if (how.isDryRun) return { kind: 'done' };
@@ -211,4 +228,9 @@ function handedBack({ labelsAfter }: ReleasedKind, annotations: Record<string, s
 
 function objectNameOf(object: KubeObject): ObjectName {
   return { namespace: object.metadata.namespace ?? '', name: object.metadata.name ?? '' };
+}
+
+function lookOf(metadata: KubeObject['metadata']): HostLook {
+  const { namespace = '', name = '', labels = {}, annotations = {} } = metadata;
+  return { namespace, name, labels, annotations };
 }

@@ -2,7 +2,7 @@
 // without our annotations, or no copies at all, and an exit code. It must never write while a daemon runs.
 
 import { openCredentials } from '../../cluster/credentials/credentials.ts';
-import { leasesResource } from '../../cluster/wire/scope.ts';
+import { leasesResource, namespacesResource } from '../../cluster/wire/scope.ts';
 import { openConnection } from '../../cluster/wire/transport.ts';
 import { mappingsOf } from '../../config/settings/host-namespaces.ts';
 import type { Settings } from '../../config/settings/settings.ts';
@@ -26,7 +26,10 @@ export async function release(context: Context, options: Options): Promise<ExitC
     const how = { isDelete: options.has('delete'), isDryRun: options.has('dry-run') };
     if (!how.isDryRun) await refuseWhileRunning(context, host, settings);
     const released = await releaseAll(context, host, { settings, ...how, signal: stopped.signal });
+    if (released.seen === 0 && !released.isCut) await refuseMissingNamespace(host, settings);
     print(context, released, { ...how, isJson: options.choice('output') === 'json' });
+    if (released.seen === 0 && released.failed.length === 0 && !released.isCut)
+      context.stderr.write(`${nothingNote(settings)}\n`);
     if (!how.isDelete && mappingsOf(settings) !== undefined) context.stderr.write(`${mappedNote}\n`);
     return released.failed.length > 0 || released.isCut ? exitCodes.environment : exitCodes.fine;
   } finally {
@@ -38,6 +41,21 @@ export async function release(context: Context, options: Options): Promise<ExitC
 /** Their owner is in an annotation that goes too. */
 const mappedNote =
   'hostward takes released copies in mapped namespaces over again only when they get hostward.dev/instance back: hostward docs migrate';
+
+/** Who uninstalls by a script with a misspelt name would believe that the copies are gone. */
+async function refuseMissingNamespace(host: ClusterClient, { hostNamespace }: Settings): Promise<void> {
+  const answer = await host.get(namespacesResource, { namespace: '', name: hostNamespace });
+  if (answer.kind !== 'notFound') return;
+  throw new CommandFault(exitCodes.environment, `the host has no namespace "${hostNamespace}"`, {
+    hint: 'name the namespace that the virtual cluster runs in with --host-namespace; copies go with their namespace when it is deleted',
+  });
+}
+
+function nothingNote(settings: Settings): string {
+  const where =
+    mappingsOf(settings) === undefined ? `namespace ${settings.hostNamespace}` : 'the host namespaces of its mappings';
+  return `nothing in ${where} bears the marks of a virtual cluster "${settings.virtualClusterName}"; if there should be copies, check --vcluster-name and --host-namespace`;
+}
 
 /** A running daemon would put everything back. A daemon without a lease is found only on this machine. */
 async function refuseWhileRunning(context: Context, host: ClusterClient, settings: Settings): Promise<void> {

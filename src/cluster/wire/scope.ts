@@ -15,6 +15,7 @@ export function apiVersionOf({ path }: ResourceRef): string {
 }
 
 export const endpointsResource: ResourceRef = { path: 'api/v1', resource: 'endpoints', kind: 'Endpoints' };
+export const namespacesResource: ResourceRef = { path: 'api/v1', resource: 'namespaces', kind: 'Namespace' };
 export const servicesResource: ResourceRef = { path: 'api/v1', resource: 'services', kind: 'Service' };
 export const eventsResource: ResourceRef = { path: 'api/v1', resource: 'events', kind: 'Event' };
 export const leasesResource: ResourceRef = { path: 'apis/coordination.k8s.io/v1', resource: 'leases', kind: 'Lease' };
