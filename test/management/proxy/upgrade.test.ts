@@ -23,6 +23,12 @@ describe('upgradeOf()', () => {
     ['no protocol', {}, true, /the protocol "" cannot/],
     ['a protocol without Connection', { upgrade: 'websocket' }, false, /must have the header "Connection: Upgrade"/],
     ['a body with a length', { upgrade: 'websocket', 'content-length': '9' }, true, /must not have a body/],
+    [
+      'a body that Node takes for an ordinary one',
+      { upgrade: 'SPDY/3.1', 'content-length': '5' },
+      false,
+      /must not have a body/,
+    ],
     ['a body in chunks', { upgrade: 'SPDY/3.1', 'transfer-encoding': 'chunked' }, true, /must not have a body/],
   ])('refuses %s with 400', (_, headers, isUpgrade, says) => {
     expect(() => asks(headers, isUpgrade)).toThrow(

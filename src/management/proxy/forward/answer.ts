@@ -69,7 +69,8 @@ export class PassedAnswer {
   #writeHead(): void {
     const { upstreamResponse, response, isOpen, auditId, location, start, warning } = this.#parts;
     const { statusCode = 502, statusMessage = '', rawHeaders } = upstreamResponse;
-    const passed = responseLines(rawHeaders);
+    const all = responseLines(rawHeaders);
+    const passed = this.#takesTrailers() ? all : withoutLines(all, ['trailer']);
     const lines =
       start === undefined
         ? passed
@@ -82,6 +83,15 @@ export class PassedAnswer {
     response.writeHead(statusCode, words, [...placed, 'Audit-Id', auditId]);
     // Without this, a client would wait for the first event before it knows that the watch has begun.
     if (isOpen) response.flushHeaders();
+  }
+
+  /** Trailers stand behind the last chunk; Node throws where an answer announces them and has no chunks. */
+  #takesTrailers(): boolean {
+    const { upstreamResponse, response, start } = this.#parts;
+    const { statusCode = 502, headers } = upstreamResponse;
+    const { httpVersion, method } = response.req;
+    const hasBody = method !== 'HEAD' && statusCode !== 204 && statusCode !== 304;
+    return httpVersion === '1.1' && hasBody && start === undefined && headers['content-length'] === undefined;
   }
 
   #pipe(): void {
@@ -102,7 +112,7 @@ export class PassedAnswer {
     upstreamResponse.once('end', () => {
       this.#isEnded = true;
       const trailers = trailerLines(upstreamResponse.rawTrailers);
-      if (trailers.length > 0) response.addTrailers(pairs(trailers));
+      if (trailers.length > 0 && this.#takesTrailers()) response.addTrailers(pairs(trailers));
     });
     const broken = () => {
       if (this.#isEnded) return;

@@ -23,7 +23,7 @@ import { internalError, type Status } from '../../../object/meta/status.ts';
 import type { Gate } from '../../../object/text/small-chunks.ts';
 import type { Wait } from '../../../object/text/tiny-pieces.ts';
 import { PassedAnswer } from './answer.ts';
-import { requestLines, withoutLines } from './headers.ts';
+import { noBodyLines, requestLines, withoutLines } from './headers.ts';
 import { badGateway, begun, brokenOff, foreignAnswer, isBrokenOff, statusOfFailure } from './own-answers.ts';
 import { joined, type ProxySession, type StreamEnd } from './session.ts';
 import { upgradeOf } from './upgrade.ts';
@@ -138,6 +138,7 @@ class Forward implements ProxiedStream {
       path,
       headers: [
         ...this.#clientLines(),
+        ...(upgrade === undefined ? [] : noBodyLines(request)),
         ...['Audit-ID', auditId, 'X-Forwarded-For', socket.remoteAddress ?? '', 'X-Forwarded-Proto', 'https'],
         ...impersonationLines(identity),
       ],

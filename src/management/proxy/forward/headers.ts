@@ -99,6 +99,17 @@ export function withoutLines(lines: readonly string[], names: readonly string[])
   return filtered(lines, (name, value) => (names.includes(name) ? undefined : value));
 }
 
+/** Node sends an empty body in chunks where nothing is said of one, and its last chunk would be the first bytes of a session. */
+export function noBodyLines({
+  method,
+  rawHeaders,
+}: {
+  method?: string | undefined;
+  rawHeaders: readonly string[];
+}): string[] {
+  return method === 'GET' || countOf(rawHeaders, 'content-length') > 0 ? [] : ['Content-Length', '0'];
+}
+
 /** Counts a header in all its spellings. */
 export function countOf(lines: readonly string[], header: string): number {
   return namesOf(lines).filter((name) => plainName(name) === header).length;

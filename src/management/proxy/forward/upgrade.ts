@@ -12,7 +12,8 @@ export function upgradeOf(request: IncomingMessage, isUpgrade: boolean): string 
   const found = known.find((one) => one.toLowerCase() === wanted?.toLowerCase());
   if (found === undefined)
     throw badRequest(`the protocol "${(wanted ?? '').slice(0, 60)}" cannot be changed to; use ${known.join(' or ')}`);
-  if (!isUpgrade) throw badRequest('a request with the header Upgrade must have the header "Connection: Upgrade"');
+  // Node takes a request with a body for an ordinary one, whatever its header Connection says.
   if (announcesBody(request)) throw badRequest('a request to change the protocol must not have a body');
+  if (!isUpgrade) throw badRequest('a request with the header Upgrade must have the header "Connection: Upgrade"');
   return found;
 }
