@@ -43,8 +43,15 @@ export async function changeObject(call: Call, change: Change): Promise<VerbOutc
   let record = visibleRecord(call, stored);
   for (let attempt = 1; ; attempt++) {
     if (record === undefined) {
-      if (change.create !== undefined) return change.create();
-      throw new StatusFault(notFound(resource, target.name));
+      if (change.create === undefined) throw new StatusFault(notFound(resource, target.name));
+      try {
+        return await change.create();
+      } catch (error) {
+        if (attempt === attempts || !isTaken(error)) throw error;
+        // Somebody else has made it meanwhile, so this is a change after all.
+        record = visibleRecord(call, (await kit.store.get(key, { fresh: true })).record);
+        if (record === undefined) throw error;
+      }
     }
     const next = await nextObject(call, change, record);
     if (next === 'unchanged') return { kind: 'stored', code: 200, text: record.value, revision: record.revision };
@@ -58,6 +65,10 @@ export async function changeObject(call: Call, change: Change): Promise<VerbOutc
     if (attempt === attempts) throw new StatusFault(conflict(resource, target.name));
     record = visibleRecord(call, written.current);
   }
+}
+
+function isTaken(error: unknown): boolean {
+  return error instanceof StatusFault && error.status.reason === 'AlreadyExists';
 }
 
 /** Not again about a field that the client leaves as it is: somebody who sets a label has nothing to do with it. */

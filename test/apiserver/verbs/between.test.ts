@@ -30,6 +30,28 @@ describe('a write between the reading and the writing of another', () => {
     expect(json['metadata']).toMatchObject({ labels: { ours: 'yes', theirs: 'yes' } });
   });
 
+  it('makes a change of an apply that was about to create the object', async () => {
+    const apply = (shop: Shop, manager: string, label: string) => {
+      const type = { apiVersion: 'shop.example/v1', kind: 'Widget' };
+      const object = { ...type, metadata: { name: 'b', ...labelled(label).metadata }, spec: { size: 'small' } };
+      const yaml = { 'content-type': 'application/apply-patch+yaml' };
+      return shop.call('PATCH', `${collection}/b?fieldManager=${manager}`, object, yaml);
+    };
+    let isDone = false;
+    const shop: Shop = await startShop({
+      admission: [
+        async ({ operation }) => {
+          if (operation !== 'create' || isDone) return;
+          isDone = true;
+          expect((await apply(shop, 'theirs', 'theirs')).status).toBe(201);
+        },
+      ],
+    });
+    expect((await apply(shop, 'ours', 'ours')).status).toBe(200);
+    const { json } = await shop.call('GET', `${collection}/b`);
+    expect(json['metadata']).toMatchObject({ labels: { ours: 'yes', theirs: 'yes' } });
+  });
+
   it('makes an update that names a version fail with 409', async () => {
     const shop = await interrupted('update', (it) => patch(it, labelled('theirs')));
     const { json: read } = await shop.call('GET', `${collection}/a`);
