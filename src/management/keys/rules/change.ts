@@ -12,7 +12,7 @@ import type { KeyRecord } from '../secret/key-record.ts';
 import { privilegeRefusals, timeFaults, widthRefusals } from './issue.ts';
 import { emptyJudgement, type JudgeContext, type Judgement, type Refusal } from './judgement.ts';
 import { type KeySpec, keySpec, loginFields } from './key-spec.ts';
-import { isDisabledByAdministrator, keepMakers, serverMarkFaults } from './server-marks.ts';
+import { isDisabledByAdministrator, keepMarks, serverMarkFaults } from './server-marks.ts';
 
 export interface KeyChange {
   object: KubeObject;
@@ -28,7 +28,7 @@ export interface KeyChange {
 
 /** Fields that never change, and fields that a PUT left out, are taken from the old object. */
 export function fillChangedKey(object: KubeObject, old: KubeObject): void {
-  keepMakers(object, old);
+  keepMarks(object, old);
   const spec = isRecord(object['spec']) ? object['spec'] : {};
   object['spec'] = spec;
   const before = isRecord(old['spec']) ? old['spec'] : {};

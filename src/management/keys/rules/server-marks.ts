@@ -38,10 +38,10 @@ export function serverMarkFaults(object: KubeObject, old: KubeObject | undefined
   });
 }
 
-/** A client that writes a key again need not know who made it. */
-export function keepMakers(object: KubeObject, old: KubeObject): void {
+/** A client that writes a key again need not know who made it, nor who disabled it: enabling takes that mark away. */
+export function keepMarks(object: KubeObject, old: KubeObject): void {
   const before = old.metadata.annotations ?? {};
-  for (const mark of [createdByAnnotation, rotatedByAnnotation]) {
+  for (const mark of serverAnnotations) {
     const value = own(before, mark);
     if (value === undefined || own(object.metadata.annotations ?? {}, mark) !== undefined) continue;
     object.metadata.annotations = { ...object.metadata.annotations, [mark]: value };

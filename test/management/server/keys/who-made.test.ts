@@ -101,6 +101,20 @@ describe('hostward.dev/created-by', () => {
     expect(await marksOf('kept')).toEqual({ 'hostward.dev/created-by': 'user:alice key:alice-1' });
   });
 
+  it('stays when the key is written again from the manifest that it was made from, and so does who disabled it', async () => {
+    const manifest = { metadata: { name: 'again' }, spec: { user: 'alice' } };
+    await bench.ask('POST', keysPath, { body: manifest });
+    const type = 'application/merge-patch+json';
+    await bench.ask('PATCH', `${keysPath}/again`, { type, body: { spec: { disabled: true } } });
+    const marks = await marksOf('again');
+    expect(marks).toMatchObject({ 'hostward.dev/disabled-by': expect.any(String) });
+    const shut = { ...manifest, spec: { ...manifest.spec, disabled: true } };
+    expect(await bench.ask('PUT', `${keysPath}/again`, { body: shut })).toMatchObject({ code: 200 });
+    expect(await marksOf('again')).toEqual(marks);
+    expect(await bench.ask('PUT', `${keysPath}/again`, { body: manifest })).toMatchObject({ code: 200 });
+    expect(await marksOf('again')).not.toHaveProperty(['hostward.dev/disabled-by']);
+  });
+
   it('has the one who rotated the key last beside it', async () => {
     await make(bench.admin, 'turned', { team: 'red' });
     const body = {};
