@@ -36,7 +36,7 @@ import { SweepingCollector } from './host/sweeping-collector.ts';
 import { declareMetrics, type OpenManagement, statusOf } from './management-status.ts';
 import { closeParts, type OpenParts, openParts } from './open-parts.ts';
 import { TakingOver } from './taking-over.ts';
-import { WriteCheck, writeAttempt } from './write-check.ts';
+import { type WriteAttempt, WriteCheck, writeAttempt } from './write-check.ts';
 
 export interface ManagementOptions {
   /** Replaces the SQLite file in dataDir. */
@@ -53,7 +53,7 @@ export interface ManagementOptions {
   callerLimits?: Partial<Readonly<Record<Held, Limit>>>;
   loopShares?: LoopShares;
   /** Replaces the write to the disk by which readiness looks; a test makes it fail. */
-  writeAttempt?: () => Promise<void>;
+  writeAttempt?: WriteAttempt;
   /** The registry for the metrics of the API, which GET /metrics answers; absent = no metrics. */
   metrics?: Metrics;
 }
@@ -161,7 +161,7 @@ export class ManagementApi {
     this.#checkStreams();
     this.#leavers.look(this.#need());
     const attempt = this.#options.writeAttempt ?? writeAttempt(server.dataDir, database);
-    this.#writes = new WriteCheck({ clock, log, metrics, attempt });
+    this.#writes = new WriteCheck({ clock, log, metrics, attempt, isInCluster: server.store !== undefined });
     this.#writes.start();
     proxy.look();
     await this.openLocalSocket();

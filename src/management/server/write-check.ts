@@ -22,28 +22,42 @@ const reasons: Readonly<Record<string, string>> = {
   EROFS: 'its file system is read-only; mount it for writing',
 };
 
+/** `folderIsWritten` tells the first of two places from the second, for who waits. */
+export type WriteAttempt = (folderIsWritten: () => void) => Promise<void>;
+
 /** Tries both places that a change is written to: a file, as for the audit log, and the database. */
-export function writeAttempt(folder: string, store: Pick<Store, 'writeSideValues'>): () => Promise<void> {
+export function writeAttempt(folder: string, store: Pick<Store, 'writeSideValues'>): WriteAttempt {
   const path = join(folder, probeName);
-  return async () => {
+  return async (folderIsWritten) => {
     try {
       await writeFile(path, Buffer.alloc(probeBytes), { mode: 0o600 });
     } finally {
       await rm(path, { force: true });
     }
+    folderIsWritten();
     await store.writeSideValues(new Map([[probeName, '1']]));
   };
 }
 
+export interface WriteCheckOptions {
+  clock: Clock;
+  log: Log;
+  metrics: Metrics | undefined;
+  attempt: WriteAttempt;
+  /** The records are in a cluster, and not in the folder. */
+  isInCluster?: boolean;
+}
+
 export class WriteCheck {
-  readonly #options: { clock: Clock; log: Log; attempt: () => Promise<void> };
+  readonly #options: WriteCheckOptions;
   #timer: Timer | undefined;
   #running: Promise<void> | undefined;
   #trouble: string | undefined;
   #hasHostFailed = false;
   #isStopped = false;
+  #isFolderWritten = false;
 
-  constructor(options: { clock: Clock; log: Log; metrics: Metrics | undefined; attempt: () => Promise<void> }) {
+  constructor(options: WriteCheckOptions) {
     this.#options = options;
     const help = '1 while changes can be stored, 0 while the folder of the management API cannot be written';
     const read = () => (this.#trouble === undefined ? 1 : 0);
@@ -59,6 +73,7 @@ export class WriteCheck {
   start(): void {
     // A disk that hangs answers neither yes nor no.
     if (this.#running === undefined) this.#running = this.#look();
+    else if (this.#isFolderWritten && this.#options.isInCluster === true) this.#now(clusterTrouble);
     else this.#now(ofFolder('a write to it has not ended for seconds; look at its disk'));
     this.#nextIn(everyMs);
   }
@@ -76,7 +91,10 @@ export class WriteCheck {
 
   async #look(): Promise<void> {
     try {
-      await this.#options.attempt();
+      this.#isFolderWritten = false;
+      await this.#options.attempt(() => {
+        this.#isFolderWritten = true;
+      });
       this.#hasHostFailed = false;
       this.#now(undefined);
     } catch (error) {
@@ -100,14 +118,15 @@ export class WriteCheck {
   }
 }
 
+const clusterTrouble = 'the cluster of the store has not taken a write; the log says why';
+
 function isFaultOfHost(error: unknown): boolean {
   return error instanceof StoreFault && error.code === 'STORE_HOST_FAILED';
 }
 
 /** A probe is answered without authentication, so the message names no path. */
 function reasonOf(error: unknown): string {
-  if (error instanceof StoreFault && error.code.startsWith('STORE_HOST'))
-    return 'the cluster of the store has not taken a write; the log says why';
+  if (error instanceof StoreFault && error.code.startsWith('STORE_HOST')) return clusterTrouble;
   return ofFolder(reasons[(error as NodeJS.ErrnoException).code ?? ''] ?? 'a write to it failed; the log says why');
 }
 

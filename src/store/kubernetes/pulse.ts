@@ -72,7 +72,9 @@ export class Pulse {
   /** Undefined while the replica knows all changes but those of the last seconds. */
   get trouble(): string | undefined {
     if (this.silentMs <= silenceMs) return undefined;
-    return this.#fault ?? 'it answers, but does not report changes';
+    if (this.#fault !== undefined) return this.#fault;
+    const isMute = this.#options.clock.now() - this.#answeredMs > silenceMs;
+    return isMute ? 'it does not answer' : 'it answers, but does not report changes';
   }
 
   /** Resolves when everything that was written before the call is here. */

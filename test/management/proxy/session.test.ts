@@ -79,6 +79,7 @@ describe('a session through the server', () => {
       expect(seen).toMatchObject({ url: '/api/v1/namespaces/default/pods/web/exec?command=cat' });
       expect(seen?.headers.get('impersonate-user')).toEqual(['hostward:user:alice']);
       expect(seen?.headers.get('connection')).toEqual(['Upgrade']);
+      expect(seen?.headers.get('transfer-encoding')).toBeUndefined();
       if (name !== 'WebSocket') expect(seen?.headers.get('x-stream-protocol-version')).toHaveLength(2);
       client.socket.destroy();
       await until(() => behind.open.size === 0, 'the end of the session behind');

@@ -54,7 +54,10 @@ export async function tried<T>(
   } catch (cause) {
     if (cause instanceof RestoreFault) {
       const hint = cause.hint === undefined ? {} : { hint: cause.hint };
-      throw new CommandFault(exitCodes[cause.side], `${outcome}: ${cause.message}`, { cause, ...hint });
+      throw new CommandFault(exitCodes[cause.side], cause.saysAll ? cause.message : `${outcome}: ${cause.message}`, {
+        cause,
+        ...hint,
+      });
     }
     const { code = '', message = '' } = cause as { code?: string; message?: string };
     const found = storeFault(code, message);

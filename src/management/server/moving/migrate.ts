@@ -94,7 +94,10 @@ async function moved(from: Database, to: Database, { progress, ...options }: Mig
 async function mustBeThere(from: Database): Promise<string> {
   const { record: gone } = await from.get(movedKey);
   if (gone !== undefined)
-    throw new RestoreFault('input', `the records were moved already, to ${String(JSON.parse(gone.value))}`);
+    throw new RestoreFault('input', `the records were moved already, to ${String(JSON.parse(gone.value))}`, {
+      hint: 'start the servers with the configuration of --to',
+      saysAll: true,
+    });
   const { record: proof } = await from.get(proofKey);
   if (proof === undefined) throw new RestoreFault('input', 'the store that is to be moved has never been used');
   return proof.value;

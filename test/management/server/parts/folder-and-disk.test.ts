@@ -105,14 +105,37 @@ describe('a disk that takes no writes', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  it.each([
+    [true, 'the cluster of the store has not taken a write; the log says why'],
+    [false, 'dataDir: a write to it has not ended for seconds; look at its disk'],
+  ])(
+    'a write that does not end is the fault of the place that it is for: in a cluster %j',
+    async (isInCluster, why) => {
+      const clock = new VirtualClock();
+      let ends = () => {};
+      const attempt = (folderIsWritten: () => void) => {
+        folderIsWritten();
+        return new Promise<void>((resolve) => {
+          ends = resolve;
+        });
+      };
+      const writes = new WriteCheck({ clock, log: silentLog, metrics: undefined, attempt, isInCluster });
+      writes.start();
+      await clock.advance(5_000);
+      expect(writes.trouble).toBe(`changes are refused, reads go on: ${why}`);
+      ends();
+      await writes.stop();
+    },
+  );
+
   it('is found by a write into the folder, of which nothing stays', async () => {
     const made = folder();
     const written: unknown[] = [];
     const store = {
       writeSideValues: async (changes: ReadonlyMap<string, string | undefined>) => void written.push(changes),
     };
-    await writeAttempt(made, store)();
+    await writeAttempt(made, store)(() => undefined);
     expect([readdirSync(made), written.length]).toEqual([[], 1]);
-    await expect(writeAttempt(join(made, 'gone'), store)()).rejects.toMatchObject({ code: 'ENOENT' });
+    await expect(writeAttempt(join(made, 'gone'), store)(() => undefined)).rejects.toMatchObject({ code: 'ENOENT' });
   });
 });
