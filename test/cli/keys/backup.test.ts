@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { keysPath } from '../../management/server/bench.ts';
-import { type KeysBench, openKeysBench, runIn } from './keys-bench.ts';
+import { configuration, type KeysBench, openKeysBench, runIn, runKeys } from './keys-bench.ts';
 
 let bench: KeysBench;
 let outside: string;
@@ -195,6 +195,25 @@ describe('hostward restore', () => {
     expect([await codeOf(key), await codeOf(bench.admin)]).toEqual([401, 200]);
     // What was brought is there for the next restore.
     expect((await restored('b', '-o', 'json')).out).toContain('"kind": "whole"');
+  });
+
+  it('brings secrets back to secretsDir, where a server looks for them', async () => {
+    await bench.keyFor('kept', { user: 'admin' });
+    await backup('b');
+    await bench.api.close();
+    const [data, secrets] = [join(outside, 'data'), join(outside, 'secrets')];
+    const file = configuration(data).replace(`dataDir: ${data}`, `dataDir: ${data}\n    secretsDir: ${secrets}`);
+    const run = (...argv: string[]) =>
+      runKeys([...argv, '--config', '/home/new.yaml'], { files: { '/home/new.yaml': file } });
+    const { code, out } = await run('restore', join(outside, 'b'), '--trust-keys');
+    expect([code, out]).toEqual([0, expect.stringContaining('brought back too: ca.crt, ca.key, secrets.json')]);
+    expect([readdirSync(secrets).sort(), existsSync(join(data, 'secrets.json'))]).toEqual([
+      ['ca.crt', 'ca.key', 'secrets.json'],
+      false,
+    ]);
+    const listed = await run('keys', 'list');
+    expect([listed.code, listed.out]).toEqual([0, expect.stringContaining('kept')]);
+    await bench.restart();
   });
 
   it('does not touch the folder of a server that runs', async () => {

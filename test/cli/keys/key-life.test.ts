@@ -45,6 +45,14 @@ describe('hostward keys rotate', () => {
     expect(leftMs).toBeLessThanOrEqual(601_000);
   });
 
+  it('says of a second overlap what to do, and nothing of other names', async () => {
+    await bench.keyFor('twice', { user: 'alice' });
+    await bench.local('keys', 'rotate', 'twice', '--overlap', '10m');
+    const { code, err } = await bench.local('keys', 'rotate', 'twice', '--overlap', '10m');
+    expect([code, err]).toEqual([1, expect.stringContaining('rotate again then, or without an overlap')]);
+    expect(err).not.toMatch(/another NAME|revoke/);
+  });
+
   it('says that there is no such key', async () => {
     const { code, out, err } = await bench.local('keys', 'rotate', 'absent');
     expect([code, out, err]).toEqual([

@@ -62,7 +62,7 @@ export class ManagementClient {
       throw this.unreachable(thrown);
     }
     if (answer.code >= 200 && answer.code < 300) return answer;
-    throw refusal(answer);
+    throw refusal(answer, question);
   }
 
   unreachable(cause: unknown): CommandFault {
@@ -183,10 +183,12 @@ function hintOf(code: number, message: string, details: unknown): string | undef
 }
 
 /** Who asks and whether the server can answer are the environment's; the rest is what was asked for. */
-function refusal({ code, body }: ServerAnswer): CommandFault {
+function refusal({ code, body }: ServerAnswer, { path }: Question): CommandFault {
   const message = typeof body['message'] === 'string' ? body['message'] : `the server answered ${code}`;
   const isEnvironment = code === 401 || code === 403 || code === 429 || code >= 500;
-  const hint = hintOf(code, message, body['details']);
+  // Its sentence has the way out, and the name is not the trouble.
+  const isRotation = code === 409 && path.split('?')[0]?.endsWith('/rotate') === true;
+  const hint = isRotation ? undefined : hintOf(code, message, body['details']);
   return new CommandFault(isEnvironment ? exitCodes.environment : exitCodes.input, message, {
     ...(hint === undefined ? {} : { hint }),
   });

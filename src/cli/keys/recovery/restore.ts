@@ -1,5 +1,6 @@
 // `hostward restore`: puts a backup in place of what lies in dataDir, and says which keys are not as they were in the backup.
 import { resolve } from 'node:path';
+import { secretsFolder } from '../../../config/settings/management-settings.ts';
 import type { Restored } from '../../../management/audit/recovery/restore.ts';
 import { RestoreFault } from '../../../management/audit/recovery/restore-fault.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../../line/context.ts';
@@ -32,6 +33,7 @@ export async function restore(context: Context, options: Options): Promise<ExitC
     return restoreFrom({
       from: resolve(context.cwd, operand),
       dataDir,
+      secretsDir: secretsFolder(server),
       journal: journal.length === 0 ? undefined : journal,
       trustsKeys: options.has('trust-keys'),
       clock: context.clock,

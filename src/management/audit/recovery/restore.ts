@@ -37,6 +37,8 @@ import { digestOf } from './take-backup.ts';
 export interface RestoreOptions {
   from: string;
   dataDir: string;
+  /** Of the peppers and the own authorities; often dataDir. */
+  secretsDir: string;
   /** Journals from elsewhere, the files of each with the oldest first; absent = the one in dataDir. */
   journal: readonly string[] | undefined;
   trustsKeys: boolean;
@@ -49,7 +51,7 @@ export interface Restored extends Applied {
   journal: Known['journal'];
   /** The new path of the old database. */
   movedAside: string | undefined;
-  /** Files of the backup that dataDir did not have. */
+  /** Files of the backup that secretsDir did not have. */
   broughtBack: readonly string[];
 }
 
@@ -57,7 +59,7 @@ export interface Restored extends Applied {
 const blindJump = 1_000_000_000;
 
 export async function restore(options: RestoreOptions): Promise<Restored> {
-  const { from, dataDir } = options;
+  const { from, dataDir, secretsDir } = options;
   const manifest = await manifestIn(from);
   if (!existsSync(databasePath(dataDir)) && (await replicaOf(dataDir)) !== undefined)
     throw new RestoreFault('input', `${dataDir} belongs to a replica whose records are in a cluster`, {
@@ -66,8 +68,8 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
   await makeDataFolder(dataDir);
   const held = holdDatabase(databasePath(dataDir));
   try {
-    const broughtBack = await bringBackSecrets(from, dataDir, manifest).catch(refuse);
-    const secrets = await fittingSecrets(dataDir, manifest);
+    const broughtBack = await bringBackSecrets(from, secretsDir, manifest).catch(refuse);
+    const secrets = await fittingSecrets(secretsDir, manifest);
     return await auditedRestore({
       dataDir,
       digest: keyedDigest(secrets.auditKey),
@@ -94,7 +96,7 @@ interface Ready {
 }
 
 async function replaced(options: RestoreOptions, { manifest, held, secrets, broughtBack }: Ready): Promise<Restored> {
-  const { from, dataDir, clock } = options;
+  const { from, dataDir, secretsDir, clock } = options;
   const digest = keyedDigest(secrets.auditKey);
   const { journal: files } = options;
   const fault = files === undefined ? undefined : await bringJournals(files, { dataDir, digest });
@@ -106,7 +108,7 @@ async function replaced(options: RestoreOptions, { manifest, held, secrets, brou
   raiseRevision(ready, firstRevision(manifest, known, held));
   const applied = await applyTo(ready, known, options);
   // The state of direct tokens since the backup is unknown, so their signing keys are removed, which ends all of them.
-  await rm(join(dataDir, tokenKeysFile), { force: true, recursive: true });
+  await rm(join(secretsDir, tokenKeysFile), { force: true, recursive: true }).catch(refuse);
   const stamp = clock.wallTime().toISOString().replace(/[:.]/g, '-');
   const movedAside = await takeItsPlace(ready, databasePath(dataDir), held, stamp);
   await goOnWithJournal({ dataDir, secrets, manifest, known, revision: applied.revision, clock, stamp });
@@ -129,10 +131,10 @@ async function manifestIn(from: string): Promise<Manifest> {
 }
 
 /** A file that dataDir still has is kept, because it may have changed since the backup, for example by a new pepper. */
-async function bringBackSecrets(from: string, dataDir: string, { files }: Manifest): Promise<string[]> {
+async function bringBackSecrets(from: string, secretsDir: string, { files }: Manifest): Promise<string[]> {
   const brought: string[] = [];
   for (const { name } of files) {
-    const path = join(dataDir, name);
+    const path = join(secretsDir, name);
     if (name === databaseName || name === tokenKeysFile || (await textOfFile(path)) !== undefined) continue;
     await makeFolder(dirname(path), 0o700);
     await writeWhole(path, await readFile(join(from, name), 'utf8'));
@@ -141,18 +143,18 @@ async function bringBackSecrets(from: string, dataDir: string, { files }: Manife
   return brought;
 }
 
-async function fittingSecrets(dataDir: string, { peppers }: Manifest): Promise<Secrets> {
-  const path = join(dataDir, secretsName);
-  const secrets = await readSecrets(dataDir).catch((cause: Error) => {
+async function fittingSecrets(secretsDir: string, { peppers }: Manifest): Promise<Secrets> {
+  const path = join(secretsDir, secretsName);
+  const secrets = await readSecrets(secretsDir).catch((cause: Error) => {
     const hint = `move ${path} away; when the backup has one, it is taken`;
     throw new RestoreFault('environment', cause.message, { cause, hint });
   });
   if (secrets === undefined)
     throw new RestoreFault(
       'input',
-      `${secretsName} is neither in the backup nor in ${dataDir}, and without it no key can be proved`,
+      `${secretsName} is neither in the backup nor in ${secretsDir}, and without it no key can be proved`,
       {
-        hint: `put the ${secretsName} of the server that made the backup into ${dataDir}`,
+        hint: `put the ${secretsName} of the server that made the backup into ${secretsDir}`,
       },
     );
   const there = new Map(fingerprintsOf(secrets.peppers.versions).map((one) => [one.version, one.fingerprint]));
