@@ -3,8 +3,6 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { PlacedFault } from './faults/placed.ts';
 import { mutants, planted } from './mutants/mutants.ts';
-import { Futures } from './oracles/rules/futures.ts';
-import { OneName } from './oracles/rules/one-name.ts';
 import { boundariesOf } from './play/boundaries.ts';
 import { Chance } from './play/random.ts';
 import { play } from './play/run.ts';
@@ -173,7 +171,7 @@ describe('a run', { timeout }, () => {
     };
     const scenario = { ...storyOf('objects are made'), before: [], acts };
     const schedule = { seed: 1, scenario, faults: [slow as PlacedFault] };
-    const { violations, struck } = await play(schedule, { also: (world, board) => [new OneName(world, board)] });
+    const { violations, struck } = await play(schedule);
     expect([struck.length, violations]).toEqual([1, []]);
   });
 
@@ -195,7 +193,7 @@ describe('a run', { timeout }, () => {
     const acts: Act[] = [{ do: 'wait', ms: 20_000 }, ...changes, { do: 'calm' }];
     const scenario = { ...storyOf('objects are made'), before, acts };
     const schedule = { seed: 1, scenario, faults: [back as PlacedFault] };
-    const { violations, struck } = await play(schedule, { also: (world, board) => [new Futures(world, board)] });
+    const { violations, struck } = await play(schedule);
     expect([struck.length, violations]).toEqual([1, []]);
   });
 

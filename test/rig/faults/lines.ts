@@ -1,5 +1,6 @@
 // Effects on the events of watches: lost, doubled, late, in another order, cut off, or no events at all.
 import type { OpenWatch } from '../proxy/fault-proxy.ts';
+import { registry } from '../stage/rig-cluster.ts';
 import { changedBodies, garbage } from './garbage.ts';
 import { type Effect, isSynced, type LiveFault, onLines, statusBody } from './live-fault.ts';
 
@@ -98,8 +99,8 @@ export const linesEffects = {
       return { kind: 'change', body: changedBodies.empty };
     },
     line: (fault, watch, { type }, text) => {
-      const isTurn = fault.seen >= fault.nth && fault.nowMs >= fault.placed.ms && !fault.hasStruck;
-      const isMeant = fault.placed.size === 0 ? type !== 'BOOKMARK' : isStill(fault);
+      const isTurn = fault.nowMs >= fault.placed.ms && !fault.hasStruck;
+      const isMeant = fault.placed.size === 0 ? type !== 'BOOKMARK' : hasStood(fault, watch);
       if (!isTurn || !isMeant) return undefined;
       fault.strike();
       process.nextTick(() => watch.end());
@@ -144,12 +145,16 @@ export const linesEffects = {
   },
 } satisfies Record<string, Effect>;
 
-/** Longer than anything is on its way. */
-const stillMs = 20_000;
+/** By size: longer than anything is on its way, and longer than another fault keeps anything back. */
+const stillMs = [0, 20_000, 100_000];
 
-function isStill({ nowMs, placed, world }: LiveFault): boolean {
-  const last = world.clusters[placed.side].store.written.findLast(({ key }) => !/\/(leases|events)\//.test(key));
-  return nowMs - (last?.atMs ?? 0) >= stillMs;
+/** Nothing has happened for so long, and the list will lack objects by which the daemon knows what has copies. */
+function hasStood({ nowMs, placed, world }: LiveFault, { passing: { resource } }: OpenWatch): boolean {
+  const { store } = world.clusters[placed.side];
+  if (!isSynced(resource) && resource !== 'services') return false;
+  if (store.entries(`${registry[resource as keyof typeof registry]}/`).length === 0) return false;
+  const last = store.written.findLast(({ key }) => !/\/(leases|events)\//.test(key));
+  return nowMs - (last?.atMs ?? 0) >= (stillMs[placed.size] ?? 0);
 }
 
 function hold(fault: LiveFault, watch: OpenWatch, text: string): readonly string[] {

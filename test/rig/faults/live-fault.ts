@@ -27,10 +27,12 @@ export class LiveFault implements Meddler {
   watchesAtStrike: readonly OpenWatch[] = [];
   readonly #effect: Effect;
   #nth: number;
+  #about: string | undefined;
 
   constructor(placed: PlacedFault, recipe: Recipe, world: World, effect: Effect) {
     this.placed = placed;
     this.#nth = placed.nth;
+    this.#about = placed.about;
     this.recipe = recipe;
     this.world = world;
     this.#effect = effect;
@@ -43,7 +45,9 @@ export class LiveFault implements Meddler {
 
   /** The next one is. */
   hasten(): void {
-    if (!this.hasStruck) this.#nth = Math.min(this.#nth, this.seen + 1);
+    if (this.hasStruck) return;
+    this.#about = undefined;
+    this.#nth = Math.min(this.#nth, this.seen + 1);
   }
 
   get nowMs(): number {
@@ -56,6 +60,11 @@ export class LiveFault implements Meddler {
 
   get isOver(): boolean {
     return this.hasStruck && this.pending === 0 && this.nowMs >= this.endMs;
+  }
+
+  /** So long over that nothing is left of it. */
+  get isMended(): boolean {
+    return this.isOver && this.nowMs > this.endMs + this.recipe.boundMs;
   }
 
   /** Within its time, once it has struck. */
@@ -80,7 +89,12 @@ export class LiveFault implements Meddler {
   }
 
   matches(passing: Passing): boolean {
-    return passing.side === this.placed.side && passing.verb === this.placed.verb && !passing.isProof;
+    const { side, verb } = this.placed;
+    return passing.side === side && passing.verb === verb && !passing.isProof && this.#isAbout(passing);
+  }
+
+  #isAbout({ path, body }: Passing): boolean {
+    return this.#about === undefined || path.includes(this.#about) || body.includes(`"name":"${this.#about}`);
   }
 
   request(passing: Passing): Meddling | undefined {

@@ -13,6 +13,8 @@ export interface PlacedFault {
   verb: FaultVerb;
   /** The how-manieth request of that verb on that side it strikes, counted from the start of the daemon. */
   nth: number;
+  /** Only requests that name such an object count, until the last chance of faults. */
+  about?: string;
   /** How many in a row. */
   times: number;
   /** How long a lasting fault lasts. */

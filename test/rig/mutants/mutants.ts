@@ -226,8 +226,8 @@ export const mutants: readonly Mutant[] = [
   other(
     'no certificate is checked',
     'cluster/wire/pools.ts',
-    'const tls = {\n      rejectUnauthorized,',
-    'const tls = {\n      rejectUnauthorized: false,',
+    'const tls = { rejectUnauthorized, ',
+    'const tls = { rejectUnauthorized: false, ',
   ),
   other(
     'a watch is resumed one revision too late',
@@ -343,6 +343,13 @@ export const mutants: readonly Mutant[] = [
     '      this.#lanes.push(key, sinceMs);\n    }\n    if (!this.#isEmpty)',
     '    }\n    if (!this.#isEmpty)',
   ),
+  other(
+    'a later time takes the place of an earlier one',
+    'queue/delays.ts',
+    'if (known.dueMs <= dueMs) return;',
+    'if (known.dueMs <= dueMs) {\n        known.dueMs = dueMs;\n        return this.#down(known.heapIndex);\n      }',
+  ),
+  other('a reload looks at no object', 'sync/loop/sync.ts', '    if (this.isReady) this.enqueueAll();\n  }', '  }'),
   other('nobody is told', 'sync/loop/sync.ts', 'if (!this.options.isDryRun) this.#events.record(note);', 'void note;'),
 ];
 

@@ -33,8 +33,9 @@ export class RequestOracle implements WorldEars {
   hasTurnedBack = false;
   /** A daemon without a memory cannot know that its first list is old. */
   wasLiedTo = false;
-  /** A fault has struck that may keep changes from a daemon for a while. */
+  /** Something is left of a fault that may keep changes from a daemon for a while, or that tells it what is not so. */
   isDisturbed = false;
+  isLiedTo = false;
 
   constructor(world: World, board: Board) {
     this.#world = world;
@@ -150,7 +151,7 @@ export class RequestOracle implements WorldEars {
 
   /** S3, as far as it can be told without the rules of eligibility: nothing that speaks about the object has changed for a long time. */
   #invented(copy: Marked, resource: string, at: string): void {
-    if (this.hasTurnedBack || this.wasLiedTo) return;
+    if (this.hasTurnedBack || this.isLiedTo) return;
     const key = virtualKeyOf(copy) ?? '';
     const quietMs = this.isDisturbed ? seenByThenMs : seenSoonMs;
     const since = this.#world.clock.now() - quietMs;

@@ -1,6 +1,7 @@
 // Plays one schedule, a scenario with its faults, under all oracles. In: data. Out: what was violated, what was reached, and what the proxies
 // saw, which the next schedule is placed by.
 import { liveFault } from '../faults/effects.ts';
+import type { LiveFault } from '../faults/live-fault.ts';
 import type { FaultVerb, PlacedFault } from '../faults/placed.ts';
 import { recipes } from '../faults/recipes/recipes.ts';
 import { Board, type Violation } from '../oracles/board.ts';
@@ -10,8 +11,12 @@ import { loadModel, ModelOracle } from '../oracles/model-oracle.ts';
 import { Repairs } from '../oracles/repairs.ts';
 import { RequestOracle } from '../oracles/requests.ts';
 import { RetryAfter } from '../oracles/retry-after.ts';
+import { AfterOutage } from '../oracles/rules/after-outage.ts';
+import { Futures } from '../oracles/rules/futures.ts';
 import { liars, MissedChanges } from '../oracles/rules/missed-changes.ts';
 import { NoList } from '../oracles/rules/no-list.ts';
+import { OneName } from '../oracles/rules/one-name.ts';
+import { TriedAgain } from '../oracles/rules/tried-again.ts';
 import { Truth } from '../oracles/truth/truth.ts';
 import { WatchBack } from '../oracles/watch-back.ts';
 import { isWrite, type Passing } from '../proxy/passing.ts';
@@ -19,7 +24,7 @@ import { type RigSide, rigSides } from '../stage/rig-cluster.ts';
 import type { RigDaemon } from '../stage/rig-daemon.ts';
 import type { Scenario } from '../traffic/acts.ts';
 import { sightsOf } from '../traffic/sights.ts';
-import { World, type WorldEars } from './world.ts';
+import { World } from './world.ts';
 
 /** What they show is doubted. */
 const emptied: ReadonlySet<string> = new Set(['emptyList', 'emptyRelist']);
@@ -59,11 +64,9 @@ export interface PlayOptions {
   tell?: ((line: string) => void) | undefined;
   /** Makes the first daemons lie, in tests of the oracles. */
   corrupt?: (daemon: RigDaemon) => void;
-  /** Oracles of single schedules, which the seeds of a landing have not been played with. */
-  also?: (world: World, board: Board) => readonly WorldEars[];
 }
 
-export async function play(schedule: Schedule, { faultless, tell, corrupt, also }: PlayOptions = {}): Promise<Played> {
+export async function play(schedule: Schedule, { faultless, tell, corrupt }: PlayOptions = {}): Promise<Played> {
   const world = new World(schedule.scenario, schedule.seed);
   const board = new Board(() => world.clock.now());
   const faults = schedule.faults.map((placed) => {
@@ -92,13 +95,14 @@ export async function play(schedule: Schedule, { faultless, tell, corrupt, also 
       }
       if (!passing.isProof)
         seen.set(`${passing.side} ${passing.verb}`, (seen.get(`${passing.side} ${passing.verb}`) ?? 0) + 1);
-      for (const { hasStruck, recipe } of faults) {
-        if (!hasStruck) continue;
-        requestOracle.hasTurnedBack ||= recipe.class === 'F36';
-        requestOracle.isDisturbed ||= !emptied.has(recipe.effect);
-        // An empty list is doubted, and nothing goes because of it.
-        requestOracle.wasLiedTo ||= liars.has(recipe.class) && !emptied.has(recipe.effect);
-      }
+      // An empty list is doubted, and nothing goes because of it.
+      const struck = faults.filter(({ hasStruck, recipe }) => hasStruck && !emptied.has(recipe.effect));
+      const isLiar = ({ recipe }: LiveFault): boolean => liars.has(recipe.class);
+      requestOracle.hasTurnedBack ||= struck.some(({ recipe }) => recipe.class === 'F36');
+      requestOracle.wasLiedTo ||= struck.some(isLiar);
+      const standing = struck.filter(({ isMended }) => !isMended);
+      requestOracle.isDisturbed = standing.length > 0;
+      requestOracle.isLiedTo = standing.some(isLiar);
     },
   });
   const watchBack = new WatchBack(world, board, faults);
@@ -112,8 +116,11 @@ export async function play(schedule: Schedule, { faultless, tell, corrupt, also 
     new Truth(world, board, faults),
     new MissedChanges(world, board, faults),
     new NoList(board),
+    new Futures(world, board),
+    new OneName(world, board),
+    new AfterOutage(world, board),
+    new TriedAgain(world, board, faults),
     new Repairs(world, board),
-    ...(also?.(world, board) ?? []),
   );
   if (tell !== undefined) world.ears.push(teller(world, tell));
   try {

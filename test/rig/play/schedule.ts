@@ -6,6 +6,7 @@ import { recipes } from '../faults/recipes/recipes.ts';
 import { type RigSide, rigSides } from '../stage/rig-cluster.ts';
 import { drawScenario } from '../traffic/draw.ts';
 import { drawFeatures, type Features } from '../traffic/features.ts';
+import { lateNames, withLateScene, withWatchLag } from '../traffic/late-scenes.ts';
 import { withSlowExpressions } from '../traffic/slow-expressions.ts';
 import { Chance } from './random.ts';
 import type { Played, Schedule } from './run.ts';
@@ -60,7 +61,9 @@ const pairStride = 236;
 export function learnedSchedule(seed: number): Schedule {
   const first = scenarioOf(seed);
   const scenario = drawScenario(new Chance(first, 'scenario'));
-  return { seed: first, scenario: withSlowExpressions(scenario, new Chance(first, 'expressions')), faults: [] };
+  const lagging = withWatchLag(scenario, new Chance(first, 'watch lag'));
+  const late = withLateScene(lagging, new Chance(first, 'late scene'));
+  return { seed: first, scenario: withSlowExpressions(late, new Chance(first, 'expressions')), faults: [] };
 }
 
 export function placedSchedule(seed: number, learned: Schedule, { seen }: Pick<Played, 'seen'>): Schedule {
@@ -69,22 +72,63 @@ export function placedSchedule(seed: number, learned: Schedule, { seen }: Pick<P
   const faults: PlacedFault[] = [];
   const [one, other, own] = trioOf(seed);
   // Where the cell that is due cannot strike, another one of its class keeps the planned pairs.
+  const aiming = new Chance(seed, 'aim');
   const first =
+    meantCell(possible, { of: own, learned, aiming }) ??
     firstCell(seed, (cell) => possible.includes(cell) && cell.recipe.class === own) ??
     firstCell(seed, (cell) => possible.includes(cell));
-  if (first !== undefined) faults.push(placed(first, chance, seen));
+  const aims = aimsOf(learned);
+  const place = (cell: Cell): void => void faults.push(aimed(placed(cell, chance, seen), aims, aiming));
+  if (first !== undefined) place(first);
   for (const name of [one, other]) {
     const fitting = possible.filter(({ recipe }) => recipe.class === name);
     if (fitting.length > 0 && faults.every((fault) => fault.class !== name))
-      faults.push(placed(chance.weigh(fitting.map((cell) => [weightOf(cell, learned), cell])), chance, seen));
+      place(chance.weigh(fitting.map((cell) => [weightOf(cell, learned), cell])));
   }
   return { seed: learned.seed, scenario: learned.scenario, faults };
 }
 
-function weightOf({ recipe: { weight = 1, scene } }: Cell, { scenario }: Schedule): number {
-  const isMeant = scenario.acts.some((act) => scene !== undefined && 'at' in act && act.at.name === scene);
-  return weight * (isMeant ? inSceneTimes : 1);
+/** The objects of scenes: what only they bring about is struck by chance too seldom. */
+function aimsOf({ scenario }: Schedule): readonly string[] {
+  const names = scenario.acts.flatMap((act) => ('at' in act && act.do !== 'content' ? [act.at.name] : []));
+  return [...new Set(names.filter((name) => sceneNames.some((one) => name.startsWith(one))))];
 }
+
+const sceneNames = ['held', 's-x-b', 'source', 'names', 'edited', 'marked', 'switched', ...Object.values(lateNames)];
+const aimedShare = 0.4;
+
+/** Some faults of writes strike the first writes of one object. */
+function aimed(fault: PlacedFault, aims: readonly string[], chance: Chance): PlacedFault {
+  if (aims.length === 0 || !['create', 'update', 'delete'].includes(fault.verb)) return fault;
+  const [isAimed, one, nth] = [chance.isHit(aimedShare), chance.pick(aims), chance.pick([1, 1, 2])];
+  const { scene } = recipes.find(({ name }) => name === fault.recipe) ?? {};
+  const own = aims.find((name) => scene !== undefined && isOf(name, scene));
+  return isAimed || own !== undefined ? { ...fault, about: own ?? one, nth } : fault;
+}
+
+/** The objects of a scene are numbered. */
+const isOf = (name: string, scene: string): boolean => name === scene || name.startsWith(`${scene}-`);
+
+function weightOf({ recipe }: Cell, learned: Schedule): number {
+  return (recipe.weight ?? 1) * (isMeant(recipe, learned) ? inSceneTimes : 1);
+}
+
+function isMeant({ scene }: Recipe, { scenario }: Schedule): boolean {
+  return scene !== undefined && scenario.acts.some((act) => 'at' in act && isOf(act.at.name, scene));
+}
+
+/** Where a scene waits for one fault of the class that is due, that one often goes before the cell that is due. */
+function meantCell(
+  possible: readonly Cell[],
+  { of, learned, aiming }: { of: string; learned: Schedule; aiming: Chance },
+): Cell | undefined {
+  const meant = possible.filter(
+    ({ recipe, side, verb }) => recipe.class === of && side === 'host' && verb === 'update' && isMeant(recipe, learned),
+  );
+  return meant.length > 0 && aiming.isHit(meantShare) ? aiming.pick(meant) : undefined;
+}
+
+const meantShare = 0.6;
 
 function firstCell(seed: number, isPossible: (cell: Cell) => boolean): Cell | undefined {
   const turn = (seed * stride) % cells.length;

@@ -79,7 +79,10 @@ export class World {
       new RigCluster({ side, clock: this.clock, chance, note, daemons: this.#tokens });
     this.clusters = { virtual: cluster('virtual'), host: cluster('host') };
     const proxy = (side: RigSide): FaultProxy =>
-      new FaultProxy({ cluster: this.clusters[side], clock: this.clock, note, ears: this.#proxyEars() });
+      new FaultProxy({
+        ...{ cluster: this.clusters[side], clock: this.clock, note, ears: this.#proxyEars() },
+        ...(scenario.watchLagMs !== undefined && { watchLagMs: scenario.watchLagMs }),
+      });
     this.proxies = { virtual: proxy('virtual'), host: proxy('host') };
     this.people = new People(this.clusters, { isMapped: scenario.isMapped });
   }

@@ -81,12 +81,20 @@ export class FaultProxy {
   /** By the socket that the server reads. */
   readonly #cameBy = new WeakMap<object, { wire: MemoryWire; daemon: string }>();
   #requests = 0;
+  readonly #lagMs: number;
 
-  constructor(options: { cluster: RigCluster; clock: RigClock; note: () => void; ears: ProxyEars }) {
+  constructor(options: {
+    cluster: RigCluster;
+    clock: RigClock;
+    note: () => void;
+    ears: ProxyEars;
+    watchLagMs?: number;
+  }) {
     this.cluster = options.cluster;
     this.#clock = options.clock;
     this.#note = options.note;
     this.#ears = options.ears;
+    this.#lagMs = options.watchLagMs ?? 0;
     this.#server = createServer({ keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0 }, (request, response) => {
       this.#serve(request, response).catch(() => response.destroy());
     });
@@ -281,10 +289,10 @@ export class FaultProxy {
     answer.on('data', (chunk: string) => {
       const lines = (rest + chunk).split('\n');
       rest = lines.pop() ?? '';
-      for (const text of lines) if (text !== '') this.#line(watch, text);
+      for (const text of lines) if (text !== '') this.#lagging(() => this.#line(watch, text));
     });
-    answer.once('end', () => response.end());
-    answer.once('close', () => this.watches.delete(watch));
+    answer.once('end', () => this.#lagging(() => response.end()));
+    answer.once('close', () => this.#lagging(() => this.watches.delete(watch)));
     answer.once('error', () => this.#reset(response));
     response.once('close', () => {
       this.watches.delete(watch);
@@ -292,7 +300,13 @@ export class FaultProxy {
     });
   }
 
+  #lagging(run: () => void): void {
+    if (this.#lagMs === 0) run();
+    else this.#clock.after(this.#lagMs, run);
+  }
+
   #line(watch: OpenWatch, text: string): void {
+    if (this.#lagMs > 0 && !this.watches.has(watch)) return;
     const line = watchedLine(text, watch.passing.resource);
     this.#ears.event(watch, line);
     for (const one of this.meddlers) {

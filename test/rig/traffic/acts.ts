@@ -68,6 +68,8 @@ export interface Scenario {
   isMapped: boolean;
   /** Daemons speak TLS with both API servers. */
   isTls?: boolean;
+  /** Lines of watches come so much later than the answers to writes, as from a server whose cache lags behind. */
+  watchLagMs?: number;
   /** How long an expression takes: news may come while a pass waits for it. */
   sandboxMs?: number;
   kinds: readonly Synced[];

@@ -114,6 +114,7 @@ export const answerRecipes: readonly Recipe[] = [
     class: 'F19',
     name: '500 once',
     effect: 'answer',
+    scene: 'y-x-b',
     status: 500,
     text: 'InternalError',
     verbs: everything,
@@ -237,18 +238,25 @@ export const answerRecipes: readonly Recipe[] = [
     ms: [10_000, 60_000],
     boundMs: lateMs,
   },
-  /** All objects have been there for a while when the list comes that lacks them, and with size 1 nothing has happened for as long. */
-  {
-    class: 'F23',
-    name: 'a watch that expires, and a list that is empty',
-    effect: 'emptyRelist',
-    weight: 10,
-    status: 410,
-    text: 'Expired',
-    verbs: ['watch'],
-    ms: [20_000, 160_000],
-    size: [0, 1],
-    boundMs: proofMs,
-  },
+  // All objects have been there for a while when the list comes that lacks them; with size 1 nothing has happened for as long, and with 2 for longer.
+  ...(['virtual', 'host'] as const).map((side): Recipe => {
+    return {
+      class: 'F23',
+      name:
+        side === 'virtual'
+          ? 'a watch that expires, and a list that is empty'
+          : 'a watch of the host that expires, and a list that is empty',
+      effect: 'emptyRelist',
+      // Of what the tenant has removed copies go; of what the host has removed they come again.
+      weight: side === 'virtual' ? 40 : 8,
+      status: 410,
+      text: 'Expired',
+      verbs: ['watch'],
+      sides: [side],
+      ms: [20_000, 160_000],
+      size: [0, 1, 2, 2],
+      boundMs: proofMs,
+    };
+  }),
   { class: 'F23', name: 'a list that is empty', effect: 'emptyList', verbs: ['list'], times: [1, 2], boundMs: proofMs },
 ];

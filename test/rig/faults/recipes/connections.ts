@@ -55,6 +55,7 @@ export const connectionRecipes: readonly Recipe[] = [
     class: 'F25',
     name: 'connection refused for long',
     effect: 'connectError',
+    scene: 'burst',
     weight: 12,
     text: 'ECONNREFUSED',
     verbs: ['create', 'update', 'delete'],

@@ -18,11 +18,8 @@ const quietEveryMs = 5_000;
 /** `status` calls a change that is younger "on the way", and speaks of it once a second. */
 const patienceMs = 5_000;
 const toleranceMs = 2_000;
-/** So long without any answer is an outage, and what failed in it is tried again so soon after its end, however far back-off has grown. */
-const outageMs = 20_000;
-const triedAgainWithinMs = 20_000;
-/** A write that nobody answers is given up after this time, and only then tried again. */
-const givenUpAfterMs = 30_000;
+/** A copy that somebody has removed is made again within this time. */
+const madeAgainWithinMs = 20_000;
 /** The lag of one change may differ by this much from what the proxy measured. */
 const lagToleranceMs = 100;
 
@@ -50,14 +47,8 @@ interface Known {
   removedMs: Map<string, number>;
   /** By path: the first failure of a write that has not succeeded since. */
   failedMs: Map<string, number>;
-  /** Since when no request of its host has been answered. */
-  silentSinceMs: number | undefined;
-  /** The last time when the host answered nothing for long. */
-  outage: { fromMs: number; untilMs: number } | undefined;
   /** Versions that have crossed; who writes one again mends an edit on the host. */
   brought: Set<string>;
-  /** By path: when the last write was sent, and the one before it. */
-  attempts: Map<string, { atMs: number; beforeMs: number }>;
   /** By path: the last write that brought a change across. */
   crossedMs: Map<string, number>;
   /** Writes whose answer has not come: a lag ends with it, also when a watch has shown the change before. */
@@ -101,13 +92,10 @@ export class Truth implements WorldEars {
       isDisturbed: false,
       removedMs: new Map(),
       failedMs: new Map(),
-      silentSinceMs: undefined,
-      outage: undefined,
       brought: new Set(),
       unanswered: new Set(),
       crossedMs: new Map(),
       provenMs: Number.NEGATIVE_INFINITY,
-      attempts: new Map(),
       owed: new Map(),
       reported: new Map(),
     };
@@ -155,16 +143,7 @@ export class Truth implements WorldEars {
   passed(passing: Passing): void {
     if (!isLook(passing)) this.#stirs++;
     if (!isWrite(passing)) return;
-    const { unanswered, attempts } = this.#of(passing.daemon);
-    unanswered.add(passing.id);
-    const path = bare(passing.path);
-    const beforeMs = attempts.get(path)?.atMs ?? Number.NEGATIVE_INFINITY;
-    attempts.set(path, { atMs: this.#world.clock.now(), beforeMs });
-  }
-
-  /** A server that takes watches is no longer out of reach. */
-  opened({ side, daemon }: Passing): void {
-    if (side === 'host') this.#heard(this.#of(daemon));
+    this.#of(passing.daemon).unanswered.add(passing.id);
   }
 
   given(passing: Passing, status = 0): void {
@@ -179,7 +158,6 @@ export class Truth implements WorldEars {
     this.given(passing);
     this.#of(passing.daemon).isDisturbed = true;
     this.#outages.failed(passing, status);
-    if (status === 0 && passing.side === 'host') this.#of(passing.daemon).silentSinceMs ??= this.#world.clock.now();
     if (isWrite(passing)) this.#failed(passing, status);
   }
 
@@ -196,7 +174,6 @@ export class Truth implements WorldEars {
     if (isWhole) this.#outages.answered(passing, status);
     const known = this.#of(daemon);
     known.isDisturbed ||= passing.fate !== undefined;
-    if (isWhole && passing.side === 'host') this.#heard(known);
     if (isNews(passing, known.withheld)) known.newsMs = this.#world.clock.now();
     if (!isWrite(passing)) return;
     if (status >= 400 || !isWhole) this.#failed(passing, isWhole ? status : 0);
@@ -204,13 +181,6 @@ export class Truth implements WorldEars {
       this.#crossed(passing, known);
       known.failedMs.delete(bare(passing.path));
     }
-  }
-
-  #heard(known: Known): void {
-    const nowMs = this.#world.clock.now();
-    const fromMs = known.silentSinceMs;
-    known.silentSinceMs = undefined;
-    if (fromMs !== undefined && nowMs - fromMs >= outageMs) known.outage = { fromMs, untilMs: nowMs };
   }
 
   /** A write has been answered. Until then the daemon had to say that something waits. */
@@ -227,15 +197,6 @@ export class Truth implements WorldEars {
           `${daemon} said at ${liedMs / 1000} s that all has crossed: ${path} had failed at ${failedMs / 1000} s`,
         );
     }
-    const { outage } = known;
-    const { beforeMs = 0 } = known.attempts.get(bare(path)) ?? {};
-    const mayTryMs = Math.max(outage?.untilMs ?? 0, beforeMs + givenUpAfterMs);
-    if (failedMs !== undefined && outage !== undefined && failedMs >= outage.fromMs && failedMs <= outage.untilMs)
-      if (known.newsMs <= outage.untilMs + toleranceMs && nowMs > mayTryMs + triedAgainWithinMs)
-        this.#say(
-          'tried again late',
-          `${daemon} wrote ${path} at ${nowMs / 1000} s; its host answers again since ${outage.untilMs / 1000} s`,
-        );
     const done = this.#world.clusters.host.store.written.findLast(
       ({ by }) => by?.request === id && by.daemon === daemon,
     );
@@ -277,7 +238,7 @@ export class Truth implements WorldEars {
     known.removedMs.delete(id);
     if (removedMs === undefined || known.isDisturbed || known.withheld > 0) return;
     const nowMs = this.#world.clock.now();
-    if (nowMs > Math.max(removedMs, known.newsMs) + triedAgainWithinMs)
+    if (nowMs > Math.max(removedMs, known.newsMs) + madeAgainWithinMs)
       this.#say(
         'made again late',
         `${daemon} made ${id} at ${nowMs / 1000} s; it was removed at ${removedMs / 1000} s`,

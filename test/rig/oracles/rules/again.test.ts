@@ -1,0 +1,80 @@
+// The oracles of what is tried again speak when it comes late, and say nothing when something else has given a reason to wait; and the schedules bring
+// about what they judge.
+import { expect, it } from 'vitest';
+import { learnedSchedule, seedsOfPlan, seedsOfScenario } from '../../play/schedule.ts';
+import type { World } from '../../play/world.ts';
+import { passingOf } from '../../proxy/passing.ts';
+import { lateNames } from '../../traffic/late-scenes.ts';
+import { Board } from '../board.ts';
+import { AfterOutage } from './after-outage.ts';
+import { TriedAgain } from './tried-again.ts';
+
+const copies = '/api/v1/namespaces/vcluster-vc/endpoints';
+const edit = { do: 'edit' } as never;
+
+function stage() {
+  const clock = { ms: 0 };
+  const raw = { id: 1, side: 'host', daemon: 'hostward-0', headers: {}, body: '', atMs: 0 } as const;
+  const patch = passingOf({ ...raw, method: 'PATCH', path: `${copies}/web` });
+  const list = passingOf({ ...raw, method: 'GET', path: copies });
+  const store = { written: [] };
+  const world = { clock: { now: () => clock.ms }, scenario: { daemons: 1 }, clusters: { host: { store } } };
+  return { clock, patch, list, world: world as unknown as World, board: new Board(() => clock.ms) };
+}
+
+it.each([
+  ['in its time', 4_000, {}, []],
+  ['late', 30_000, {}, ['tried again late']],
+  ['late, as the server has wished', 30_000, { 'retry-after': '30' }, []],
+])('a write that a server has failed is tried again %s', (_, atMs, headers, kinds) => {
+  const { clock, patch, world, board } = stage();
+  const oracle = new TriedAgain(world, board, []);
+  oracle.madeUp(patch, 503, headers);
+  clock.ms = atMs;
+  oracle.passed(patch);
+  expect(board.violations.map(({ kind }) => kind)).toEqual(kinds);
+});
+
+it('a write that waits for the tenth time may wait for seconds, and one behind news may wait for that', () => {
+  const { clock, patch, world, board } = stage();
+  const oracle = new TriedAgain(world, board, []);
+  for (let nth = 0; nth < 12; nth++) oracle.madeUp(patch, 500, {});
+  clock.ms = 19_000;
+  oracle.passed(patch);
+  oracle.acted(edit);
+  clock.ms = 60_000;
+  oracle.passed(patch);
+  expect(board.violations).toEqual([]);
+});
+
+it.each([
+  ['soon', 69_000, false, []],
+  ['late', 75_000, false, ['tried again late']],
+  ['late, and people have acted', 75_000, true, []],
+])('what has failed in an outage is written %s behind its end', (_, atMs, isTold, kinds) => {
+  const { clock, patch, list, world, board } = stage();
+  const oracle = new AfterOutage(world, board);
+  oracle.passed(patch);
+  oracle.madeUp(patch, 0);
+  clock.ms = 60_000;
+  oracle.answered({ ...list, isProof: true }, 200);
+  clock.ms = 65_000;
+  if (isTold) oracle.acted(edit);
+  clock.ms = atMs;
+  oracle.passed(patch);
+  oracle.answered(patch, 200);
+  expect(board.violations.map(({ kind }) => kind)).toEqual(kinds);
+});
+
+it.each(Object.values(lateNames))('some of the seeds of a landing have the scene of %s', (name) => {
+  const scenarios = Array.from({ length: seedsOfPlan / seedsOfScenario }, (_, nth) => nth * seedsOfScenario);
+  const having = scenarios.filter((seed) => JSON.stringify(learnedSchedule(seed).scenario.acts).includes(`"${name}`));
+  expect(having.length).toBeGreaterThanOrEqual(4);
+});
+
+it('in some of the seeds of a landing watches lag', () => {
+  const scenarios = Array.from({ length: seedsOfPlan / seedsOfScenario }, (_, nth) => nth * seedsOfScenario);
+  expect(scenarios.filter((seed) => learnedSchedule(seed).scenario.watchLagMs !== undefined).length).toBeGreaterThan(
+    10,
+  );
+});

@@ -1,0 +1,94 @@
+// A write that an API server has failed is tried again when its back-off says so, and not when something else would have looked at the object anyway: a
+// later time never takes the place of an earlier one. In: requests and answers. Judged when the write comes again; that it comes at all is the model's.
+import type { LiveFault } from '../../faults/live-fault.ts';
+import type { World, WorldEars } from '../../play/world.ts';
+import type { OpenWatch } from '../../proxy/fault-proxy.ts';
+import { isWrite, type Passing, type WatchedLine } from '../../proxy/passing.ts';
+import type { Act } from '../../traffic/acts.ts';
+import type { Board } from '../board.ts';
+
+/** Five milliseconds, doubled with each failure up to a minute, and by chance up to half as much again. */
+const backOffMs = (failures: number): number => Math.min(5 * 2 ** (failures - 1), 60_000) * 1.5;
+/** Other requests of the same pass, and a turn of the writer. */
+const slackMs = 5_000;
+
+interface Failing {
+  failures: number;
+  /** Each of them was an answer that says nothing about when to come again. */
+  isPlain: boolean;
+  atMs: number;
+  /** How often faults had struck. */
+  strikes: number;
+}
+
+export class TriedAgain implements WorldEars {
+  readonly #world: World;
+  readonly #board: Board;
+  readonly #faults: readonly LiveFault[];
+  /** By daemon, method and path. */
+  readonly #failing = new Map<string, Failing>();
+  /** Whatever has happened since may be a reason to wait. */
+  #newsMs = 0;
+
+  constructor(world: World, board: Board, faults: readonly LiveFault[]) {
+    this.#world = world;
+    this.#board = board;
+    this.#faults = faults;
+  }
+
+  acted({ do: what }: Act): void {
+    if (what !== 'wait' && what !== 'calm' && what !== 'lastChance') this.#newsMs = this.#world.clock.now();
+  }
+
+  delivered(_watch: OpenWatch, { type }: WatchedLine): void {
+    if (type !== 'BOOKMARK') this.#newsMs = this.#world.clock.now();
+  }
+
+  passed(passing: Passing): void {
+    if (!isWrite(passing)) return;
+    const id = idOf(passing);
+    const known = this.#failing.get(id);
+    if (known?.isPlain !== true) return;
+    const nowMs = this.#world.clock.now();
+    const limitMs = backOffMs(known.failures) + slackMs;
+    if (nowMs - known.atMs <= limitMs || this.#newsMs > known.atMs || this.#isOtherwiseHeld(id, known)) return;
+    this.#board.say(
+      'liveness',
+      'tried again late',
+      `${passing.daemon} sent ${passing.method} ${passing.path.split('?')[0]} again ${Math.round(nowMs - known.atMs)} ms after failure ${known.failures}, wanted ${limitMs}`,
+    );
+  }
+
+  /** Another fault has struck meanwhile, another request has failed, or somebody else may write. */
+  #isOtherwiseHeld(id: string, { strikes, atMs }: Failing): boolean {
+    if (strikes !== this.#strikes || this.#world.scenario.daemons > 1) return true;
+    if (this.#faults.some(({ isLasting }) => isLasting)) return true;
+    return [...this.#failing].some(([other, one]) => other !== id && one.atMs >= atMs);
+  }
+
+  get #strikes(): number {
+    return this.#faults.reduce((sum, { struck }) => sum + struck, 0);
+  }
+
+  madeUp(passing: Passing, status: number, headers: Readonly<Record<string, string>>): void {
+    if (!isWrite(passing)) {
+      this.#newsMs = this.#world.clock.now();
+      return;
+    }
+    const id = idOf(passing);
+    const known = this.#failing.get(id);
+    const isPlain = (known?.isPlain ?? true) && status >= 500 && !('retry-after' in headers);
+    const failures = (known?.failures ?? 0) + 1;
+    this.#failing.set(id, { failures, isPlain, atMs: this.#world.clock.now(), strikes: this.#strikes });
+  }
+
+  answered(passing: Passing): void {
+    if (isWrite(passing)) this.#failing.delete(idOf(passing));
+  }
+}
+
+/** A create names its object in the body. */
+function idOf({ daemon, method, path, body }: Passing): string {
+  const name = method === 'POST' ? (/"name":"([^"]*)"/.exec(body)?.[1] ?? '') : '';
+  return `${daemon} ${method} ${path.split('?')[0]} ${name}`;
+}
