@@ -65,6 +65,25 @@ describe('a follower of records', () => {
     expect([...known]).toEqual([['/r/b', '2']]);
   });
 
+  it('that is stopped while it opens a watch ends, and leaves no watch open', async () => {
+    const { clock, store, follower } = await followed();
+    const open = store.watch.bind(store);
+    const opened = Promise.withResolvers<Awaited<ReturnType<typeof open>>>();
+    const asked = Promise.withResolvers<void>();
+    store.watch = async () => {
+      asked.resolve();
+      return opened.promise;
+    };
+    await store.miss('/r/made', '2');
+    await clock.advance(100);
+    await asked.promise;
+    const stopped = follower.stop();
+    const watch = await open('/r/', await store.currentRevision());
+    opened.resolve(watch);
+    await stopped;
+    expect(watch).toMatchObject({ ended: 'closed' });
+  });
+
   it.each(['currentRevision', 'list', 'watch'] as const)(
     'goes on after a lost watch when the step %s fails, says so once, and is behind in the meantime',
     async (step) => {

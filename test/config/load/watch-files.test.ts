@@ -122,6 +122,10 @@ describe('watchConfiguration()', () => {
     write('hostward: {backSync: none}');
     await clock.advance(round);
     expect(told()).toEqual(['invalid: CONFIG_FILE_EMPTY', 'changed: backSync']);
+    // The same fault again, after other contents were taken.
+    write('');
+    await clock.advance(5 * round);
+    expect(told()).toEqual(['invalid: CONFIG_FILE_EMPTY']);
   });
 
   it('does not report a changed comment', async () => {

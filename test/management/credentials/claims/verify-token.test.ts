@@ -183,11 +183,12 @@ describe('beside the library jose', () => {
 describe('the key set', () => {
   it('takes keys of Ed25519 with an id, and nothing else', () => {
     const { jwk } = signer;
+    const two = { ...jwk, kid: 'two' };
     const others = [
-      { ...jwk, alg: 'ES256' },
-      { ...jwk, use: 'enc' },
-      { ...jwk, kid: '' },
-      { ...jwk, x: 'AAAA' },
+      { ...two, alg: 'ES256' },
+      { ...two, use: 'enc' },
+      { ...two, kid: '' },
+      { ...two, x: 'AAAA' },
       { kty: 'oct', k: 'AAAA', kid: 's' },
       null,
       7,
