@@ -54,6 +54,14 @@ export interface StoreWatch {
   readonly ended: 'open' | 'closed' | 'overflow' | 'lost';
 }
 
+export interface PageOptions {
+  atRevision?: number;
+  afterKey?: string;
+  limit?: number;
+  /** The caller reads one page after the other to the end, and asks for no `remaining`: to count a million records takes most of a second. */
+  isWalk?: boolean;
+}
+
 export interface Store {
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -64,7 +72,7 @@ export interface Store {
    * Keys in byte order. `atRevision` reads history; `afterKey` and `limit` page. `remaining` is exact up to a thousand, and
    * beyond an estimate, or undefined where none is at hand. A page of long texts may end before `limit`. Readers share the records and must not change them.
    */
-  list(prefix: string, options?: { atRevision?: number; afterKey?: string; limit?: number }): Promise<ListResult>;
+  list(prefix: string, options?: PageOptions): Promise<ListResult>;
   /** The records of these keys at a revision. Long texts may end the answer early, but not before the first key: ask again for the rest. */
   read(keys: readonly string[], atRevision: number): Promise<ReadResult>;
   /**

@@ -8,7 +8,12 @@ export async function* pagesOf(
   { revision, limit }: { revision: number; limit: number },
 ): AsyncGenerator<readonly StoredRecord[]> {
   const read = (afterKey?: string): Promise<ListResult> => {
-    const page = store.list(prefix, { atRevision: revision, limit, ...(afterKey !== undefined && { afterKey }) });
+    const page = store.list(prefix, {
+      atRevision: revision,
+      limit,
+      isWalk: true,
+      ...(afterKey !== undefined && { afterKey }),
+    });
     // A caller who leaves early does not wait for it.
     page.catch(() => undefined);
     return page;

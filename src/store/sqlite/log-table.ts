@@ -45,6 +45,8 @@ export class LogTable {
   readonly #history: StatementSync;
   /** Keys present now, by prefix: counted once, and kept up by each write. */
   readonly #present = new Map<string, number>();
+  /** How many a walk has met up to a place at a revision. */
+  readonly #walked = new Map<string, number>();
   /** What follows a place at a revision. */
   readonly #remaining = new Map<string, number>();
   #revision: number;
@@ -103,6 +105,7 @@ export class LogTable {
   setBack(revision: number): void {
     this.#revision = revision;
     this.#present.clear();
+    this.#walked.clear();
   }
 
   get(key: string): StoredRecord | undefined {
@@ -123,7 +126,9 @@ export class LogTable {
       rows.push(row);
       chars += row[1].length;
     }
-    return { rows, hasMore, remaining: hasMore ? this.#remainingAfter(range, rows) : 0 };
+    if (range.isWalk) this.#noteWalk(range, rows, hasMore);
+    const remaining = () => (range.isWalk ? undefined : this.#remainingAfter(range, rows));
+    return { rows, hasMore, remaining: hasMore ? remaining() : 0 };
   }
 
   /** The versions of the first keys at a revision, null for what is absent. */
@@ -195,10 +200,22 @@ export class LogTable {
     return isWhole || next === undefined ? { revisions } : { revisions, next };
   }
 
+  /** Whoever has walked to the end has counted for those who ask. */
+  #noteWalk({ prefix, revision, afterKey }: ListRange, rows: ListedRow[], hasMore: boolean): void {
+    const from = placeOf(prefix, revision, afterKey ?? '');
+    const before = afterKey === undefined ? 0 : this.#walked.get(from);
+    this.#walked.delete(from);
+    if (before === undefined) return;
+    const last = rows.at(-1)?.[0] ?? '';
+    const count = before + rows.length;
+    if (hasMore) keepLatest(this.#walked, placeOf(prefix, revision, last), count, knownPlaces);
+    else if (revision === this.#revision) keepLatest(this.#present, prefix, count, countedPrefixes);
+  }
+
   /** Undefined where only a count of all keys could say it: a wrong number is worse than none. */
   #remainingAfter({ prefix, revision, afterKey }: ListRange, rows: ListedRow[]): number | undefined {
     const [last] = rows.at(-1) as ListedRow;
-    const place = (key: string) => `${prefix} ${revision} ${key}`;
+    const place = (key: string) => placeOf(prefix, revision, key);
     const before = afterKey === undefined ? this.#presentAt(prefix, revision) : this.#remaining.get(place(afterKey));
     const remaining = before === undefined ? this.#fewBehind(last, prefix, revision) : before - rows.length;
     if (afterKey !== undefined) this.#remaining.delete(place(afterKey));
@@ -229,6 +246,10 @@ export class LogTable {
     statement.setReturnArrays(true);
     return statement;
   }
+}
+
+function placeOf(prefix: string, revision: number, key: string): string {
+  return `${prefix} ${revision} ${key}`;
 }
 
 function keepLatest(map: Map<string, number>, key: string, value: number, most: number): void {

@@ -27,6 +27,7 @@ export interface ListRange {
   revision: number;
   afterKey: string | undefined;
   limit: number | undefined;
+  isWalk: boolean;
 }
 
 /** Rows instead of records: with the names of their members, a page costs twice as much to send. */

@@ -5,6 +5,7 @@ import { StoreFault } from '../errors.ts';
 import { dueByAge, dueBySize } from '../history-limits.ts';
 import type {
   ListResult,
+  PageOptions,
   ReadResult,
   Store,
   StoredRecord,
@@ -136,16 +137,12 @@ export class SqliteStore extends WatchedStore implements Store {
 
   async list(
     prefix: string,
-    {
-      atRevision: revision = this.#revision,
-      afterKey,
-      limit,
-    }: { atRevision?: number; afterKey?: string; limit?: number } = {},
+    { atRevision: revision = this.#revision, afterKey, limit, isWalk = false }: PageOptions = {},
   ): Promise<ListResult> {
     this.mustBeOpen('list');
     const unreadable = this.#unreadableRevision(revision);
     if (unreadable !== undefined) return unreadable;
-    const { rows, hasMore, remaining } = await this.#thread.ask('list', { prefix, revision, afterKey, limit });
+    const { rows, hasMore, remaining } = await this.#thread.ask('list', { prefix, revision, afterKey, limit, isWalk });
     return { kind: 'page', records: rows.map(recordOf), revision, hasMore, remaining };
   }
 

@@ -2,6 +2,7 @@ import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
+import { pagesOf } from '../../../src/store/follow/pages.ts';
 import { SqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 import { folderOfTests, start } from './stage.ts';
@@ -209,6 +210,42 @@ describe('sqlite store, larger than its memory', () => {
     await store.write('/k/4000', { expect: undefined, value: undefined });
     await store.write('/k/4001', { expect: undefined, value: 'as before, it is present' });
     await paged(4_969);
+  });
+
+  it('knows how many keys remain after somebody has walked to the end, also when they changed on the way', async () => {
+    const store = await start(newPath());
+    await Promise.all(Array.from({ length: 3000 }, (_, n) => store.write(`/k/${n}`, { expect: 0, value: 'x' })));
+    const first = async () => store.list('/k/', { limit: 10 });
+    const walk = async (onTheWay: () => Promise<unknown>) => {
+      const seen: string[] = [];
+      const revision = await store.currentRevision();
+      for await (const records of pagesOf(store, '/k/', { revision, limit: 700 })) {
+        seen.push(...records.map(({ key }) => key));
+        await onTheWay();
+      }
+      return seen.length;
+    };
+    expect(await walk(async () => {})).toBe(3_000);
+    await store.write('/k/new', { expect: 0, value: 'x' });
+    expect(await first()).toMatchObject({ remaining: 2_991 });
+    let removed = 0;
+    const remove = () => store.write(`/k/${removed++}`, { expect: undefined, value: undefined });
+    expect(await walk(remove)).toBe(3_001);
+    expect(await first()).toMatchObject({ remaining: 2_991 - removed });
+    // One that is left in the middle, and one that begins there.
+    for await (const _ of pagesOf(store, '/k/', { revision: await store.currentRevision(), limit: 700 })) break;
+    await store.list('/k/', { limit: 2_900, afterKey: '/k/1', isWalk: true });
+    await store.list('/k/', { limit: 700, afterKey: '/k/8', isWalk: true });
+    expect(await first()).toMatchObject({ remaining: 2_991 - removed });
+  });
+
+  it('counts by a walk alone, where nobody has asked before', async () => {
+    const store = await start(newPath());
+    await Promise.all(Array.from({ length: 50 }, (_, n) => store.write(`/k/${n}`, { expect: 0, value: 'x' })));
+    await store.list('/k/', { limit: 20, afterKey: '/k/3', isWalk: true });
+    await store.list('/k/', { limit: 50, afterKey: '/k/3', isWalk: true });
+    expect(await store.list('/k/', { limit: 10 })).toMatchObject({ remaining: 40 });
+    expect(await store.list('/k/', { limit: 10, isWalk: true })).toMatchObject({ hasMore: true, remaining: undefined });
   });
 
   it('does not guess how many keys remain behind a place that it does not know', async () => {

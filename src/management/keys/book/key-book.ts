@@ -166,7 +166,8 @@ export class KeyBook implements KeyIndex {
     // The generation rises with every change of scope, groups and the like, and with nothing else.
     const { uid, tokenGeneration } = record;
     const isSameView = before?.uid === uid ? before.tokenGeneration === tokenGeneration : tokenGeneration === 1;
-    this.release(uid);
+    // At a start there are a million keys and no reservation.
+    if (this.#reserved.size > 0) this.release(uid);
     const noted = { viewSince: isSameView ? since : revision, bytes: text.length };
     this.#table.add(keyFacts(object, record), noted);
     this.#own(ownerKey(record.subject), 1, text.length);
