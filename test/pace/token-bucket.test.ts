@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { TokenBucket } from '../../src/pace/token-bucket.ts';
+import { TokenBucket, TokenBuckets } from '../../src/pace/token-bucket.ts';
 
 const rate = { burst: 3, perSecond: 2 };
 
@@ -19,6 +19,20 @@ it('lends tokens up to a limit', () => {
   const bucket = new TokenBucket(rate, 0);
   expect([0, 0, 0, 0, 0].map((at) => bucket.owe(at, 900))).toEqual([0, 0, 0, 500, 900]);
   expect(bucket.owe(2000, 900)).toBe(0);
+});
+
+it('forgets the source that was seen longest ago, of ten thousand', () => {
+  const buckets = new TokenBuckets(rate);
+  const empty = (source: string) => {
+    const bucket = buckets.of(source, 0);
+    for (let n = 0; n < rate.burst; n++) bucket.take(0);
+    return bucket.take(0) > 0;
+  };
+  expect(['seen again', 'seen once'].map(empty)).toEqual([true, true]);
+  buckets.of('seen again', 0);
+  for (let n = 0; n < 9_999; n++) buckets.of(`other ${n}`, 0);
+  expect(buckets.of('seen again', 0).take(0)).toBeGreaterThan(0);
+  expect(buckets.of('seen once', 0).take(0)).toBe(0);
 });
 
 it('never lets more pass than the rate allows, however the calls are spread', () => {

@@ -25,13 +25,15 @@ describe('AnswerMemory', () => {
 
   it('keeps errors that an expression threw, and forgets time-outs', () => {
     const memory = new AnswerMemory();
-    const withError = (kind: 'threw' | 'timeout') => [
+    const withError = (kind: 'threw' | 'type' | 'size' | 'timeout' | 'memory') => [
       { results: ['v'], errors: [{ at: 0, error: { kind, message: 'm' } }] },
       { results: ['w'], errors: [] },
     ];
     memory.remember('threw', withError('threw'));
     memory.remember('timeout', withError('timeout'));
     expect([memory.recall('threw'), memory.recall('timeout')]).toEqual([withError('threw'), undefined]);
+    for (const kind of ['type', 'size', 'memory'] as const) memory.remember(kind, withError(kind));
+    expect(areKnown(memory, 'type', 'size', 'memory')).toEqual([true, true, false]);
     expect(memory.recall('threw')?.[0]?.errors[0]).not.toBe(memory.recall('threw')?.[0]?.errors[0]);
   });
 

@@ -212,6 +212,7 @@ describe('overlaps()', () => {
     ['subsets[*].addresses[*].ip', 'subsets[*].addresses[*].nodeName', false],
     ['subsets[*].addresses[*]', 'subsets[*].addresses[*].ip', true],
     ['subsets[0]', 'subsets[1].ports', true],
+    ['subsets[10]', 'subsets[11].ports', true],
     ['subsets[0].addresses', 'subsets[1].ports', false],
   ];
   it.each(cases)('%j and %j: %j', (one, other, expected) => {

@@ -15,9 +15,11 @@ describe('UidTimes', () => {
           if (time === undefined) {
             times.delete(of);
             model.delete(of);
+            expect(times.get(of)).toBeUndefined();
           } else {
             times.set(of, time);
             model.set(of, time);
+            expect(times.get(of)).toBe(time);
           }
         }
         for (const { uid: of } of steps) expect(times.get(of)).toBe(model.get(of));

@@ -233,6 +233,14 @@ describe('revocations', () => {
     expect(revocations.size).toBe(0);
   });
 
+  it('are kept for the token that ends last, whatever came after it', () => {
+    const revocations = new Revocations();
+    revocations.take({ key: 'a', generation: 2, expiresMs: nowMs + 600_000 });
+    revocations.take({ key: 'a', generation: 3, expiresMs: nowMs });
+    revocations.forgetOld(nowMs + 300_000);
+    expect(revocations.isRevoked({ keyUid: 'a', generation: 1 })).toBe(true);
+  });
+
   it('an entry without a readable time stays for a day', () => {
     const metadata = { name: 'a' };
     expect(readEntry({ metadata, spec: { generation: 2, expires: 'soon' } }, nowMs)?.expiresMs).toBe(

@@ -418,6 +418,8 @@ describe('the room for client certificates', () => {
     );
     expect(noRoom(records, record('k', 'alice', 'v2'), 1000)).toBeUndefined();
     expect(noRoom(records, record('k', 'bob', 'v1'), 1000)).toBeUndefined();
+    const team = { kind: 'team', name: 'alice' } as const;
+    expect(noRoom(records, { ...record('k', 'alice', 'v1'), subject: team }, 1000)).toBeUndefined();
   });
 
   it('is limited by key, for requests at the same time too', async () => {
