@@ -189,8 +189,8 @@ export class KeyBook implements KeyIndex {
   #forget(name: string, now?: KeyRecord): void {
     const record = this.#table.byName(name)?.record;
     if (record === undefined) return;
-    // A record that somebody has edited or put back is taken away for a moment too, and may come again.
-    if (now !== undefined) this.former.end(record.secrets, now.secrets);
+    // A record that somebody has edited or put back goes too for a moment, so its value is only refused where nobody may look for it.
+    this.former.end(record.secrets, now?.secrets);
     const bytes = this.bytesOf(name) ?? 0;
     this.#table.remove(name);
     this.#own(ownerKey(record.subject), -1, -bytes);

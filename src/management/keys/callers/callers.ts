@@ -82,8 +82,8 @@ export class Callers {
     const { book, peppers, clock, activity, misses } = this.#parts;
     const nowMs = clock.wallTime().getTime();
     let checked = checkSecret(text, book, peppers, nowMs);
-    if (checked.kind === 'unknown' && misses !== undefined && !book.former.has(text, peppers)) {
-      await misses.look(address ?? '');
+    if (checked.kind === 'unknown' && misses !== undefined) {
+      await misses.look(address ?? '', () => book.former.has(text, peppers));
       checked = checkSecret(text, book, peppers, nowMs);
     }
     const facts = checked.kind === 'proved' ? book.key(checked.record.name) : undefined;

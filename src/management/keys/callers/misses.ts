@@ -30,12 +30,16 @@ export class Misses {
     this.#parts = parts;
   }
 
-  /** Resolves when everything that was written before the call is known here. */
-  async look(source: string): Promise<void> {
+  /**
+   * Resolves when everything that was written before the call is known here; at once when there is no room for a look and `isFormer`: the value
+   * has ended here, and only a record that somebody has mended by hand could give it back.
+   */
+  async look(source: string, isFormer: () => boolean = () => false): Promise<void> {
     const { store, followers, clock } = this.#parts;
     const nowMs = clock.now();
     this.#all ??= new TokenBucket(ofAll, nowMs);
     const waitMs = this.#sources.of(sourceOf(source), nowMs).take(nowMs) || this.#all.take(nowMs);
+    if (waitMs > 0 && isFormer()) return;
     if (waitMs > 0) throw unknownYet(Math.ceil(waitMs / 1000));
     const revision = await store.currentRevision({ fresh: true }).catch(() => undefined);
     // Who follows the store has the change one turn later, but for one that has lost its watch just now.

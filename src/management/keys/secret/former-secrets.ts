@@ -1,6 +1,6 @@
-// Values that opened a key until it was rotated. Whoever still sends one is refused at once: asking the store whether another
-// replica has made such a key would be limited, and answer 503 where 401 is certain. A value that a client brought may be brought again, so
-// it is not remembered.
+// Values that opened a key until it was deleted or rotated. Whoever sends one too often is refused with 401: whether another
+// replica has made such a key is asked of the store only so often, and the answer beyond that is 503. A value that a client brought may be
+// brought again, so it is not remembered.
 import type { StoredSecret } from './key-record.ts';
 import type { Peppers } from './pepper.ts';
 
@@ -11,7 +11,7 @@ export class FormerSecrets {
   readonly #digests = new Set<string>();
 
   /** `kept`: those of the same key that go on. */
-  end(secrets: readonly StoredSecret[], kept: readonly StoredSecret[]): void {
+  end(secrets: readonly StoredSecret[], kept: readonly StoredSecret[] = []): void {
     for (const { digest, isSupplied } of secrets) {
       if (isSupplied || kept.some((one) => one.digest === digest)) continue;
       this.#digests.add(digest);

@@ -1,4 +1,4 @@
-// What a replica alone cannot know of a key: that it was used elsewhere; and what it can: that a value was rotated away.
+// What a replica alone cannot know of a key: that it was used elsewhere; and what it can: that it was revoked.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { keysPath } from '../bench.ts';
 import { type Replica, TwoReplicas } from './two-replicas.ts';
@@ -31,13 +31,15 @@ it('a key that looks idle on one replica is asked for on the other before it is 
   expect((await wordsOf(a, used))[0]).toBe(200);
 });
 
-it('a value that was rotated away is refused however often it is used, and never with 503', async () => {
+it('a key that was revoked is refused however often it is used, and never with 503', async () => {
+  const gone = await both.makeKey(a, 'gone');
   const rotated = await both.makeKey(a, 'rotated');
   const client = both.client(a);
+  expect((await client.request('DELETE', `${keysPath}/gone`)).status).toBe(200);
   const rotation = await client.request('POST', `${keysPath}/rotated/rotate`, { body: { spec: {} } });
   expect(rotation.status).toBe(201);
   const codes: unknown[] = [];
-  for (let n = 0; n < 60; n++) codes.push((await wordsOf(n < 30 ? a : b, rotated))[0]);
+  for (let n = 0; n < 60; n++) codes.push((await wordsOf(n < 30 ? a : b, n % 2 === 0 ? gone : rotated))[0]);
   // Beyond so many failures of one source a server is asked to wait, whatever its store is.
   expect(new Set(codes)).toEqual(new Set([401, 429]));
   expect(codes.slice(0, 20)).toEqual(Array(20).fill(401));
