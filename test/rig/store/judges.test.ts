@@ -170,6 +170,17 @@ describe('judge() of operations', () => {
     const cut = { promises: { ...promises, areReadsFresh: false, hasGaps: true }, cuts: 1 };
     expect(judgesOf([first, removed, did([1, 9], get('/a'), none(1))], [], cut)).toEqual([]);
   });
+
+  it('takes the answer to a missed removal for no more than a bound, also where another removal of the key stands at it', () => {
+    const cut = { promises: { ...promises, areReadsFresh: false, hasGaps: true }, cuts: 1 };
+    const missed = did([2, 20], write('/a', undefined, 1), written(4, 1));
+    const again = did([5, 6], write('/a', 'z', 0), written(3));
+    const last = did([7, 8], write('/a', undefined, 3), written(4, 3));
+    const gone = put(4, '/a', 'z', { type: 'delete', previous: 'z', createRevision: 3 });
+    const watch = { afterRevision: 2, deliveries: deliveries(events(put(3, '/a', 'z'), gone)) };
+    expect(judgesOf([first, missed, again, last], [watch], cut)).toEqual([]);
+    expect(judgesOf([first, again, last], [watch], cut)).not.toEqual([]);
+  });
 });
 
 describe('judge() of pages', () => {

@@ -76,6 +76,9 @@ export class KnownLog {
       if (change.value !== undefined) this.#learnValue(change.value, change);
       return;
     }
+    // As below, where what stands behind the missed removal is another removal of the key.
+    if (this.#isCut && isAnsweredRemoval(known) && isAnsweredRemoval(change) && known.key === change.key)
+      this.removedSomewhere.add(change.key);
     if (change.isAcknowledged) known.isAcknowledged = true;
     if (known.key === change.key && known.value === change.value) {
       known.isWatched ||= change.isWatched;
