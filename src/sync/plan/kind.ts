@@ -156,15 +156,15 @@ export function isTakenByController(host: HostItem, { controllerLabel }: SyncedK
 }
 
 /**
- * Kubernetes leaves its label on an Endpoints whose Service has lost its selector, and the copy has it from there. Then it does not tell
- * who has written the copy.
+ * Whether the copy's label tells that Kubernetes has written it. It does not where the copy has the label from the tenant's object: Kubernetes
+ * leaves it on an Endpoints whose Service has lost its selector.
  */
-export function isControllerUncertain(
+export function isWrittenByController(
   host: HostItem,
-  draftLabels: ReadonlyMap<string, unknown>,
+  draftLabels: ReadonlyMap<string, string>,
   kind: SyncedKind,
 ): boolean {
-  return isTakenByController(host, kind) && draftLabels.get(kind.controllerLabel.key) === kind.controllerLabel.value;
+  return isTakenByController(host, kind) && draftLabels.get(kind.controllerLabel.key) !== kind.controllerLabel.value;
 }
 
 export function projectService(object: KubeObject): ServiceItem {

@@ -17,7 +17,7 @@ import {
 import { mapOfKeys } from './keys/key-rules.ts';
 import { excludedLeftovers, type KeyMerge, type KeyVerdict, mergeKeys } from './keys/merge-keys.ts';
 import { baseKey, isNeverBack, managedAnnotationsKey, objectKeys } from './keys/reserved-keys.ts';
-import { type HostItem, isControllerUncertain, isTakenByController, type OwnKey, type VirtualItem } from './kind.ts';
+import { type HostItem, isTakenByController, isWrittenByController, type OwnKey, type VirtualItem } from './kind.ts';
 import { repairOwners } from './owner.ts';
 import type { BackflowFailures, BackValues } from './step.ts';
 
@@ -70,7 +70,7 @@ export function planUpdate(input: UpdateInput): Update {
   }
   if (input.isTakeOver && isTakenByController(host, translation.kind)) {
     const { key } = translation.kind.controllerLabel;
-    // The label would be wrong from now on, and isTakenByController() would block back-flow for good.
+    // The label would be wrong from now on, and isWrittenByController() would block back-flow for good.
     if (!draft.labels.has(key)) labels.set(key, null);
   }
   const change: HostChange = {
@@ -149,8 +149,7 @@ function mergeBoth(input: UpdateInput): Merged {
   const base = input.isTakeOver ? undefined : readBase(host.annotations?.[baseKey], input.agreed);
   const copied = new Set((host.annotations?.[managedAnnotationsKey] ?? '').split('\n'));
   const shared = {
-    mayFlowBack:
-      !isTakenByController(host, translation.kind) || isControllerUncertain(host, draft.labels, translation.kind),
+    mayFlowBack: !isWrittenByController(host, draft.labels, translation.kind),
     isPatchSetNew: base !== undefined && base.patchDigest !== translation.patchDigest,
     holdsBack: input.holdsBack ?? false,
   };

@@ -130,7 +130,7 @@ async function manifestIn(from: string): Promise<Manifest> {
   return manifest;
 }
 
-/** A file that dataDir still has is kept, because it may have changed since the backup, for example by a new pepper. */
+/** A file that secretsDir still has is kept, because it may have changed since the backup, for example by a new pepper. */
 async function bringBackSecrets(from: string, secretsDir: string, { files }: Manifest): Promise<string[]> {
   const brought: string[] = [];
   for (const { name } of files) {

@@ -68,13 +68,13 @@ export class PassedAnswer {
 
   #writeHead(): void {
     const { upstreamResponse, response, isOpen, auditId, location, start, warning } = this.#parts;
-    const { statusCode = 502, statusMessage = '', rawHeaders } = upstreamResponse;
+    const { statusCode = 502, statusMessage = '', rawHeaders, headers } = upstreamResponse;
     const all = responseLines(rawHeaders);
-    const passed = this.#takesTrailers() ? all : withoutLines(all, ['trailer']);
+    const passed = headers.trailer === undefined || this.#takesTrailers() ? all : withoutLines(all, ['trailer']);
     const lines =
       start === undefined
         ? passed
-        : [...withoutLines(passed, ['content-length', 'trailer']), 'Content-Length', String(start.length)];
+        : [...withoutLines(passed, ['content-length']), 'Content-Length', String(start.length)];
     const placed = location === undefined ? withoutLines(lines, ['location']) : lines;
     if (location !== undefined) replace(placed, 'location', location);
     if (warning !== undefined) placed.push('Warning', `299 hostward "${warning.replaceAll(/["\\]/g, '\\$&')}"`);
