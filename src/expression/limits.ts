@@ -59,6 +59,10 @@ export const sandboxLimits = {
   softMs: 500,
   /** The time that a request gets at first. Nearly all need a millisecond; one that needs more runs again at the back. */
   sliceMs: 15,
+  /** While one request after the other runs out: forty that loop are passed by in half a second, with the isolates that they cost. */
+  glanceMs: 4,
+  /** Requests in a row that ran out before the next gets a glance first: costly ones that are answered must not be run twice. */
+  glanceAfter: 2,
   /** On a slow machine a millisecond is enough to read and write 20,000 characters; a slice allows four times that. */
   charsPerMs: 5_000,
   /**

@@ -1,6 +1,5 @@
 // One sandbox process as the daemon sees it: starts it, sends it batches from its end of the line, and watches its silence and its
 // memory. A process that hangs or swells is killed, and a process that dies is started again at once.
-
 import type { Clock, Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import { backOffMs } from '../../pace/back-off.ts';
@@ -8,7 +7,7 @@ import { realmLimits, sandboxLimits } from '../limits.ts';
 import type { SandboxSetup } from '../realm/harness.ts';
 import { type Frame, FrameReader, writeFrame } from './frames.ts';
 import { type Launch, type LaunchedProcess, launchProcess } from './launch.ts';
-import type { Batch, LineEnd } from './line.ts';
+import type { Batch, LineEnd, SandboxTurn } from './line.ts';
 import type { RanOut } from './sandbox.ts';
 import { Watchdog } from './watchdog.ts';
 
@@ -42,7 +41,7 @@ type State =
 /** Failed starts in a row before the waiting requests fail. The next start is still tried. */
 const startAttempts = 3;
 
-const { lookMs, sliceMs, charsPerMs, idleGrowthMb, restart } = sandboxLimits;
+const { lookMs, glanceMs, sliceMs, charsPerMs, idleGrowthMb, restart } = sandboxLimits;
 
 export class Worker {
   readonly #options: WorkerOptions;
@@ -211,7 +210,7 @@ export class Worker {
       const batch = this.#options.end.take();
       if (batch === undefined) break;
       const text = batch.requests.map((request) => request.text).join('\n');
-      const ms = batch.isLong ? this.#setup.timeoutMs : Math.min(sliceMsOf(text), this.#setup.timeoutMs);
+      const ms = Math.min(mostMsOf(batch.turn, text), this.#setup.timeoutMs);
       this.#inFlight.push({ batch, ms, answered: 0 });
       writeFrame(channel, { kind: 'run', number: ms, text });
     }
@@ -281,8 +280,9 @@ export class Worker {
   }
 }
 
-function sliceMsOf({ length }: string): number {
-  return sliceMs + Math.ceil(length / charsPerMs);
+function mostMsOf(turn: SandboxTurn, { length }: string): number {
+  if (turn === 'whole') return Number.POSITIVE_INFINITY;
+  return (turn === 'glance' ? glanceMs : sliceMs) + Math.ceil(length / charsPerMs);
 }
 
 function blameOf(cause: string): RanOut {

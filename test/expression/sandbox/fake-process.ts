@@ -26,6 +26,8 @@ const startMs = 60;
 const costlyMs = 10;
 
 export interface FakeOptions {
+  /** What a real process needs after a time-out, to build the next isolate. */
+  rebuildMs?: number;
   /** Where the request is more than a word. */
   wordOf?: (text: string) => string;
   answerTo?: (text: string) => string;
@@ -36,7 +38,7 @@ export interface FakeOptions {
  */
 export function fakeProcesses(
   clock: VirtualClock,
-  { wordOf = (text) => text, answerTo = (text) => `${text}!` }: FakeOptions = {},
+  { rebuildMs = 0, wordOf = (text) => text, answerTo = (text) => `${text}!` }: FakeOptions = {},
 ): FakeProcesses {
   let kills = 0;
   let living = 0;
@@ -110,7 +112,11 @@ export function fakeProcesses(
       const tookMs = words.reduce((sum, word) => sum + (word.startsWith('costly') ? costlyMs : 1), 0);
       if (has('hang')) isBusy = true;
       else if (has('die')) after(1, () => die('SIGABRT'));
-      else if (has('slow') || tookMs > ms) after(ms, () => send({ kind: 'timeout', number: 0, text: '' }));
+      else if (has('slow') || tookMs > ms)
+        after(ms, () => {
+          send({ kind: 'timeout', number: 0, text: '' });
+          after(rebuildMs, () => {});
+        });
       else
         after(tookMs, () => send(...texts.map((text): Frame => ({ kind: 'answer', number: 0, text: answerTo(text) }))));
     }

@@ -22,9 +22,9 @@ afterEach(() => {
   for (const clock of clocks.splice(0)) clock.isStopped = true;
 });
 
-async function opened() {
+async function opened({ rebuildMs = 0 } = {}) {
   const clock = new VirtualClock();
-  const { launch } = fakeProcesses(clock, { wordOf, answerTo });
+  const { launch } = fakeProcesses(clock, { wordOf, answerTo, rebuildMs });
   const isRunning = { isStopped: false };
   clocks.push(isRunning);
   const pass = async (ms: number) => {
@@ -86,5 +86,30 @@ describe.each(['slow', 'hang', 'die'])('beside forty values on which the process
       await pass(1_000);
       expect(waits).toHaveLength(1);
     }
+  });
+});
+
+describe('beside forty values that loop', () => {
+  it('a harmless value of a new object waits three quarters of a second at most, with the isolate that each of them costs', async () => {
+    for (const at of [0, 20, 40]) {
+      const { pass, settle } = await opened({ rebuildMs: 8 });
+      const words = bad('slow');
+      words.splice(at, 0, 'good');
+      const waits: number[] = [];
+      for (const word of words) void settle(word).then((ms) => waits.push(ms));
+      await pass(2_000);
+      expect(Math.min(...waits)).toBeLessThan(750);
+      expect(waits).toHaveLength(1);
+    }
+  });
+
+  it('a harmless value that needs more than a glance comes after the glances, before the first of them gets its whole time', async () => {
+    const { pass, settle } = await opened({ rebuildMs: 8 });
+    const waits: number[] = [];
+    void settle('costly').then((ms) => waits.push(ms));
+    for (const word of bad('slow')) void settle(word);
+    await pass(3_000);
+    expect(Math.max(...waits)).toBeLessThan(1_500);
+    expect(waits).toHaveLength(1);
   });
 });
