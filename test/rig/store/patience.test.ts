@@ -36,6 +36,19 @@ describe('verdictOf() a watch that has not delivered', () => {
     expect(await verdictOf({ asks, isOver: new AbortController().signal, pauseMs: 1, mostMs: 100 })).toBe('starved');
   });
 
+  it('asks nothing more behind its verdict', async () => {
+    let asked = 0;
+    const asks = async () => {
+      asked++;
+      await moment(5);
+      return true;
+    };
+    expect(await verdictOf({ asks, isOver: new AbortController().signal, pauseMs: 1, mostMs: 30 })).toBe('starved');
+    const before = asked;
+    await moment(40);
+    expect(asked).toBe(before);
+  });
+
   it('has no verdict when all watches came to rest, and asks nothing any more', async () => {
     const over = new AbortController();
     let asked = 0;

@@ -20,23 +20,27 @@ export interface Patience {
   mostMs?: number;
 }
 
-/** Asks nothing of a store that delivers at once. When it is over without a verdict, the promise stays open. */
+/** Asks nothing of a store that delivers at once, and nothing more behind the verdict. When it is over without a verdict, the promise stays open. */
 export async function verdictOf({ asks, isOver, ...given }: Patience): Promise<Verdict> {
   const between = given.pauseMs ?? pauseMs;
   const never = Promise.withResolvers<Verdict>().promise;
   // A store may never answer, and a timer keeps the process: a watch in memory that waits in vain does not.
   let starved: NodeJS.Timeout | undefined;
+  let isSettled = false;
   const tooLong = new Promise<Verdict>((resolve) => {
     starved = setTimeout(() => resolve('starved'), given.mostMs ?? mostMs);
   });
   const served = async (): Promise<Verdict> => {
-    for (let soon = 0; soon < soonAnswers && !isOver.aborted; ) {
+    for (let soon = 0; soon < soonAnswers && !isOver.aborted && !isSettled; ) {
       const askedMs = performance.now();
       await new Promise((resolve) => setTimeout(resolve, between));
-      if (!isOver.aborted && (await asks()) && performance.now() - askedMs < 2 * between) soon++;
+      if (!isOver.aborted && !isSettled && (await asks()) && performance.now() - askedMs < 2 * between) soon++;
     }
     return isOver.aborted ? never : 'dead';
   };
   isOver.addEventListener('abort', () => clearTimeout(starved), { once: true });
-  return Promise.race([served(), tooLong]).finally(() => clearTimeout(starved));
+  return Promise.race([served(), tooLong]).finally(() => {
+    isSettled = true;
+    clearTimeout(starved);
+  });
 }
