@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { whyNoFile } from '../../../bench/blackbox/output-place.ts';
-import type { History, Violation } from './history.ts';
+import type { History } from './history.ts';
 import { type HttpHistory, judgeHttp } from './http/judge-http.ts';
 import { playHttp } from './http/play-http.ts';
 import { HttpTally } from './http/tally-http.ts';
@@ -14,6 +14,7 @@ import { play } from './play/play.ts';
 import { type Plant, plants } from './subjects/planted.ts';
 import { onDemand, subjects } from './subjects/subjects.ts';
 import { Tally } from './tally.ts';
+import { asText, fromText, keep, sentence, type Told, toText } from './told.ts';
 
 const stores = [...Object.keys(subjects), 'http'];
 const usage = `npm run rig:store -- --histories N [--from SEED] [--store NAME]   plays N histories on each store
@@ -37,8 +38,6 @@ const mostAtOnce = 4;
 /** How often a long run says how far it is. */
 const progressMs = 10_000;
 const greatestSeed = 2 ** 31 - 1;
-/** Said in full; of the others the seed is enough. */
-const mostTold = 5;
 
 class UsageFault extends Error {}
 
@@ -70,7 +69,7 @@ async function command(words: readonly string[]): Promise<number> {
     throw new UsageFault(`--plant is one of: ${Object.keys(plants).join(', ')}; found "${values.plant}"`);
   if (values.output !== 'text' && values.output !== 'json')
     throw new UsageFault(`-o is text or json, found "${values.output}"`);
-  if (values.judge !== undefined) return judged(JSON.parse(readFileSync(values.judge, 'utf8'), revived));
+  if (values.judge !== undefined) return judged(fromText(readFileSync(values.judge, 'utf8')));
   const why = values.save === undefined ? undefined : whyNoFile(values.save);
   if (why !== undefined) throw new UsageFault(`--save "${values.save}"${why}`);
   const chosen = values.store === undefined ? stores.filter((one) => !onDemand.includes(one)) : [values.store];
@@ -98,7 +97,7 @@ async function command(words: readonly string[]): Promise<number> {
   } finally {
     for (const spinner of spinners) spinner.kill('SIGKILL');
   }
-  if (values.output === 'json') print(JSON.stringify(tallies.map(asData), undefined, 2));
+  if (values.output === 'json') print(JSON.stringify(tallies, undefined, 2));
   else for (const tally of tallies) print(asText(tally, histories, from));
   return tallies.every(({ violations, unjudged, missed }) => violations.length + unjudged.length + missed.length === 0)
     ? 0
@@ -115,17 +114,6 @@ function wholeNumber(option: string, text: string, least: number): number {
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= least && value <= greatestSeed) return value;
   throw new UsageFault(`${option} is a whole number from ${least} to ${greatestSeed}, found "${text}"`);
-}
-
-interface Told {
-  store: string;
-  histories: number;
-  operations: number;
-  seen: Record<string, number>;
-  violations: readonly (Violation & { seed: number })[];
-  unjudged: readonly { seed: number; what: string }[];
-  /** What was never seen although this store can show it. */
-  missed: string[];
 }
 
 interface Many {
@@ -163,18 +151,24 @@ async function playMany(store: string, given: Many): Promise<Told> {
   } finally {
     await player.stop();
   }
-  return player.tally;
+  const { kept } = player;
+  const { histories: count, operations, seen, violations, unjudged, missed } = player.tally;
+  return { store, histories: count, operations, seen, violations, unjudged, missed, kept };
 }
 
 function storePlayer(store: string, plant: Plant | undefined) {
   const subject = subjects[store]?.(plant);
   if (subject === undefined) throw new UsageFault(`no store "${store}"`);
   const tally = new Tally(store, subject.promises);
+  const kept: string[] = [];
   return {
     tally,
+    kept,
     async play(seed: number) {
       const { history } = await play(subject, seed);
-      tally.add(history, judge(history));
+      const violations = judge(history);
+      tally.add(history, violations);
+      if (violations.length > 0) kept.push(keep(history));
     },
     stop: () => subject.stop(),
   };
@@ -184,6 +178,7 @@ function httpPlayer(plant: Plant | undefined) {
   const tally = new HttpTally();
   return {
     tally,
+    kept: [],
     async play(seed: number) {
       const history = await playHttp(seed, plant);
       tally.add(seed, history, judgeHttp(history));
@@ -205,7 +200,7 @@ async function replay(
       const { plan, history } = await play(subject, seed);
       print(`${store}, seed ${seed}: ${JSON.stringify(plan.blows)}`);
       bad += judged(history);
-      if (save !== undefined) writeFileSync(save, JSON.stringify(history, replaced, 1));
+      if (save !== undefined) writeFileSync(save, toText(history));
     } finally {
       await subject.stop();
     }
@@ -237,46 +232,6 @@ function judged(history: History): number {
   for (const what of history.unjudged ?? []) print(`could not judge: ${what}`);
   print(violations.length === 0 ? 'no violation' : `${violations.length} violations`);
   return violations.length + (history.unjudged ?? []).length === 0 ? 0 : 1;
-}
-
-function asText(tally: Told, wanted: number, from: number): string {
-  const { store, histories, operations, seen, violations, unjudged, missed } = tally;
-  const lines = [
-    `${store}: ${histories} histories, ${operations} operations and watches, ${violations.length} violations`,
-  ];
-  lines.push(
-    `  ${Object.entries(seen)
-      .map(([sight, count]) => `${sight} ${count}`)
-      .join(', ')}`,
-  );
-  for (const one of violations.slice(0, mostTold)) lines.push(`  seed ${one.seed}, ${sentence(one)}`);
-  const seeds = [...new Set(violations.map(({ seed }) => seed))].slice(0, mostTold);
-  for (const seed of seeds) lines.push(`  npm run rig:store -- --replay ${seed} --store ${store}`);
-  for (const { seed, what } of unjudged)
-    lines.push(
-      `  seed ${seed}, could not judge: ${what}, and the machine gave the store or its reader too little time: play it again`,
-    );
-  for (const sentence of missed) lines.push(`  the histories never had ${sentence}: play more of them`);
-  if (histories < wanted)
-    lines.push(`  stopped early: go on with --from ${from + histories} --histories ${wanted - histories}`);
-  return lines.join('\n');
-}
-
-function asData({ store, histories, operations, seen, violations, unjudged, missed }: Told) {
-  return { store, histories, operations, seen, violations, unjudged, missed };
-}
-
-function sentence({ judge: name, what }: Violation): string {
-  return `${name}: ${what}`;
-}
-
-/** JSON has no infinity, which is the end of a watch that was never answered. */
-function replaced(_key: string, value: unknown): unknown {
-  return value === Number.POSITIVE_INFINITY ? 'never' : value;
-}
-
-function revived(_key: string, value: unknown): unknown {
-  return value === 'never' ? Number.POSITIVE_INFINITY : value;
 }
 
 function print(text: string): void {

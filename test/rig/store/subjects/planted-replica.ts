@@ -1,5 +1,5 @@
 // Bugs that only a store over an external log can have, planted into each of its replicas.
-import { nameOf, readRecord } from '../../../../src/store/kubernetes/record-format.ts';
+import { nameOf, readRecord } from '../../../../src/store/kubernetes/records/record-format.ts';
 import { NumberedStore } from '../../../contract/store/on-host.ts';
 import type { Plant } from './planted.ts';
 

@@ -1,5 +1,5 @@
 // A host as a store must take it: its stream lags behind its answers, and a stream that was opened again repeats changes.
-import type { HostListener, HostRecords } from '../../../../src/store/kubernetes/host-records.ts';
+import type { HostListener, HostRecords } from '../../../../src/store/kubernetes/records/host-records.ts';
 
 /** Longer than some questions of a client, so that others read and write before a change is heard. */
 const lagMs = 25;
