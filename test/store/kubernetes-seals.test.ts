@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import { type Devcluster, startDevcluster } from '../../src/devcluster/devcluster.ts';
 import type { HostSecrets } from '../../src/management/server/host/host-secrets.ts';
-import { metaName, nameOf, recordData } from '../../src/store/kubernetes/record-format.ts';
-import { type SealKey, Seals } from '../../src/store/kubernetes/seals.ts';
+import { metaName, nameOf, recordData } from '../../src/store/kubernetes/records/record-format.ts';
+import { type SealKey, Seals } from '../../src/store/kubernetes/trust/seals.ts';
 import { type NumberedStore, newNamespace } from '../contract/store/on-host.ts';
 import { openedOn } from '../contract/store/opened-on-host.ts';
 

@@ -3,9 +3,10 @@ import { systemClock } from '../../src/clock.ts';
 import { type Devcluster, startDevcluster } from '../../src/devcluster/devcluster.ts';
 import { silentLog } from '../../src/log.ts';
 import { HostSecrets } from '../../src/management/server/host/host-secrets.ts';
-import type { HostListener, HostRecord } from '../../src/store/kubernetes/host-records.ts';
-import type { KubernetesStore, KubernetesStoreOptions } from '../../src/store/kubernetes/kubernetes-store.ts';
-import { metaName, nameOf, replicaData, replicaName } from '../../src/store/kubernetes/record-format.ts';
+import type { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
+import type { HostListener, HostRecord } from '../../src/store/kubernetes/records/host-records.ts';
+import { metaName, nameOf, replicaData, replicaName } from '../../src/store/kubernetes/records/record-format.ts';
+import type { KubernetesStoreOptions } from '../../src/store/kubernetes/store-options.ts';
 import type { StoreEvent } from '../../src/store/store.ts';
 import {
   connectionTo,
@@ -184,7 +185,16 @@ describe('kubernetes stores of two replicas', () => {
     const namespace = await newNamespace(host);
     const [one, two] = await storesOn(namespace);
     const records = recordsOn(host, namespace, 'test');
-    const sight = { epoch: 'first', reached: 0, since: 0, putBack: [], gone: [], isNew: false, isSetBack: false };
+    const sight = {
+      epoch: 'first',
+      reached: 0,
+      since: 0,
+      putBack: [],
+      guesses: [],
+      gone: [],
+      isNew: false,
+      isSetBack: false,
+    };
     const edited = replicaData({ replica: 'one', beat: 1_000, about: 'edited' }, sight);
     await records.replace(replicaName('one'), edited, undefined);
     await one.currentRevision({ fresh: true });

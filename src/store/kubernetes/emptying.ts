@@ -2,8 +2,8 @@
 // somebody deletes all records or their namespace. Then the deletions that follow revoke nothing, or the journals would say that every
 // key was revoked, and no backup could bring one back. In: the host. Out: whether changes count.
 import type { Clock, Timer } from '../../clock.ts';
-import type { HostRecords } from './host-records.ts';
-import { replicaName } from './record-format.ts';
+import type { HostRecords } from './records/host-records.ts';
+import { replicaName } from './records/record-format.ts';
 
 export interface EmptyingOptions {
   host: HostRecords;

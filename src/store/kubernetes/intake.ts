@@ -1,15 +1,25 @@
 // Takes in what the host shows: which record of the host is which of ours, which of them are left aside, which replicas are heard, and
 // how much all of it is. In: records of the host, and what was known of their names. Out: versions of our records.
 import type { Clock } from '../../clock.ts';
+import type { StoredRecord } from '../store.ts';
 import type { Timeline, Version } from '../timeline.ts';
-import type { HostRecord } from './host-records.ts';
-import { type IsRevoked, LastSeen, mostPutBack, placeOf, recordAt, seenSetBack, type Told } from './last-seen.ts';
 import { LiveReplicas } from './live-replicas.ts';
 import type { KnownStore } from './meta-record.ts';
-import { isReplicaName, type ReadRecord, replicaName, type Sight } from './record-format.ts';
-import { type Judge, RecordReader, type RecordReaderOptions } from './record-reader.ts';
-import type { Seals } from './seals.ts';
-import { Succession, tooOld } from './succession.ts';
+import type { HostRecord } from './records/host-records.ts';
+import { isReplicaName, type ReadRecord, type Sight } from './records/record-format.ts';
+import {
+  believes,
+  type IsRevoked,
+  LastSeen,
+  lostWord,
+  mostPutBack,
+  placeOf,
+  recordAt,
+  seenSetBack,
+} from './trust/last-seen.ts';
+import { type Judge, RecordReader, type RecordReaderOptions, whyNot } from './trust/record-reader.ts';
+import type { Seals } from './trust/seals.ts';
+import { type AgeVerdict, type Predecessor, Succession } from './trust/succession.ts';
 
 export type Taken = Pick<Version, 'key' | 'revision' | 'record' | 'doubt'>;
 
@@ -47,6 +57,8 @@ export class Intake {
   #bytes = 0;
   /** Records that another replica does not believe, by name, with their versions. */
   readonly #disowned = new Map<string, number>();
+  /** Records that this process has just written. */
+  readonly #own = new Set<string>();
   #isRevoked: IsRevoked = () => false;
   /** The newest version in the last whole list, but for what a replica has written after the host was set back. */
   newest = 0;
@@ -80,10 +92,9 @@ export class Intake {
 
   /** Of a list after changes were missed. */
   judgeAfterLoss({ before, offset, missedAfter }: { before: Timeline; offset: number; missedAfter: number }): Judge {
-    return (found, record) => {
+    return (found, record, guessed) => {
       const newest = before.newest(found.data['key'] ?? '');
-      const isRevoked = (replaced: number | undefined) => this.#isRevoked(record, replaced);
-      return this.succession.fault(found, record.value, { newest, offset, missedAfter, isRevoked });
+      return this.#verdict(found, record, { newest, offset, guessed, missedAfter });
     };
   }
 
@@ -94,22 +105,22 @@ export class Intake {
   ): { judge: Judge; doubt: string | undefined } {
     if (trusts) return { judge: () => undefined, doubt: undefined };
     this.#isRevoked = isRevoked;
-    // Who has its record there, and has said so.
-    const mustKnow = known?.epoch === epoch && this.#seals().isSealed ? { replica, told: known.told ?? 0 } : undefined;
     const told = records.flatMap((found) => {
       // To read them all would check and parse each record twice.
       if (!isReplicaName(found.name)) return [];
       const read = this.#reader.read(found, 0);
       return read.kind === 'replica' ? [{ ...read, version: found.version }] : [];
     });
-    const lastSeen = new LastSeen(told, { epoch, isRevoked });
+    const lastSeen = new LastSeen(told, epoch);
     this.succession.inherit(lastSeen.since);
     this.succession.graves.hear(lastSeen.gone);
+    // Who has its record there, and has said so.
+    const mustKnow = known?.epoch === epoch && this.#seals().isSealed ? { replica, told: known.told ?? 0 } : undefined;
     // Who has said nothing there believes the others; who has knows better.
     const ofOthers = lastSeen.isSetBack ? seenSetBack : undefined;
     const lost = mustKnow === undefined ? ofOthers : lostWord(mustKnow, told);
     return {
-      judge: (found, record) => lastSeen.fault(found, record),
+      judge: (found, record) => lastSeen.verdict(found, record, { succession: this.succession, isRevoked }),
       doubt: lastSeen.isIncomplete ? manyPutBack : lost,
     };
   }
@@ -124,12 +135,15 @@ export class Intake {
     { epoch, wasSetBack: isSetBack }: { epoch: string; wasSetBack: boolean },
     known: Pick<Sight, 'reached' | 'isNew'>,
   ): Sight {
-    const putBack = [...this.putBack].map(([name, version]) => placeOf({ name, version }));
+    const places = [...this.putBack].map(([name, version]) => placeOf({ name, version }));
+    const guesses = places.filter((place) => this.isGuess(place));
+    const putBack = places.filter((place) => !this.isGuess(place));
     const { since, graves } = this.succession;
     graves.forget(since);
     const { gone, since: judges } = graves.told();
     const told = { gone, since: Math.max(since, judges) };
-    return { ...known, ...told, epoch, isSetBack, putBack: putBack.length > mostPutBack ? 'tooMany' : putBack };
+    if (places.length > mostPutBack) return { ...known, ...told, epoch, isSetBack, putBack: 'tooMany', guesses: [] };
+    return { ...known, ...told, epoch, isSetBack, putBack, guesses };
   }
 
   /** What another replica knows that lives: its records that were put back are given up here too, one with each change that is no record's. */
@@ -139,7 +153,45 @@ export class Intake {
     for (const place of putBack) {
       const { name, version } = recordAt(place);
       if (this.#keys.has(name)) this.#disowned.set(name, version);
+      if (this.isGuess(place)) this.#reader.note(name, { kind: 'unusable', why: whyNot.old, putBackAt: version });
     }
+  }
+
+  /** True if this record, at this version, could not be judged. */
+  isGuess(place: string): boolean {
+    const { name, version } = recordAt(place);
+    return this.guesses.has(name) && this.putBack.get(name) === version;
+  }
+
+  /** Records that could not be judged, by name. */
+  get guesses(): ReadonlyMap<string, StoredRecord> {
+    return this.#reader.guesses;
+  }
+
+  /** What could not be judged here, and another replica that lives has believed. */
+  believed(sight: Sight): Taken[] {
+    return this.#takeGuesses((found) => believes(sight, found));
+  }
+
+  /** What this process has written is no older version, whatever was heard of the name. Returns it if it was not believed. */
+  wrote(found: Pick<HostRecord, 'name' | 'version'>): Taken[] {
+    this.#own.add(placeOf(found));
+    return this.#takeGuesses((guess) => placeOf(guess) === placeOf(found));
+  }
+
+  /** The write has come back. */
+  heardOfOwn(found: Pick<HostRecord, 'name' | 'version'>): void {
+    this.#own.delete(placeOf(found));
+  }
+
+  #takeGuesses(isKnown: (found: Pick<HostRecord, 'name' | 'version'>) => boolean): Taken[] {
+    return [...this.guesses].flatMap(([name, record]) => {
+      if (!isKnown({ name, version: this.putBack.get(name) ?? 0 })) return [];
+      this.#reader.note(name, { kind: 'record', record });
+      this.#keys.set(name, record.key);
+      this.#bytes += record.value.length;
+      return [{ key: record.key, revision: record.revision, record }];
+    });
   }
 
   /** Gives up one of the records that another replica does not believe, at a version that changes no record. Undefined = none is left. */
@@ -148,7 +200,7 @@ export class Intake {
       this.#disowned.delete(name);
       const record = timeline.newest(this.#keys.get(name) ?? '')?.record;
       if (record === undefined || record.revision !== version + offset) continue;
-      const old: ReadRecord = { kind: 'unusable', why: tooOld, putBackAt: version };
+      const old: ReadRecord = { kind: 'unusable', why: whyNot.old, putBackAt: version };
       return this.take({ name, version: at, data: {} }, old, { offset, timeline });
     }
     return undefined;
@@ -161,9 +213,7 @@ export class Intake {
       const given = this.#giveUp(at, { offset, timeline });
       if (given !== undefined) keys.add(given.key);
     }
-    const list = timeline.list('', {});
-    const left = list.kind === 'page' ? list.records.filter(({ key }) => !keys.has(key)) : [];
-    return left.map((record) => ({ key: record.key, revision: record.revision, record }));
+    return allIn(timeline).filter(({ key }) => !keys.has(key));
   }
 
   get hasDisowned(): boolean {
@@ -228,22 +278,23 @@ export class Intake {
   /** As read(), and judged by everything that was heard of the name. */
   readNext(found: HostRecord, offset: number, timeline: Timeline): ReadRecord {
     const newest = timeline.newest(found.data['key'] ?? '');
-    return this.#reader.read(found, offset, (_, record) => {
-      const isRevoked = (replaced: number | undefined) => this.#isRevoked(record, replaced);
-      const known = { newest, offset, wholeAfter: timeline.compactedRevision, isRevoked };
-      return this.succession.fault(found, record.value, known);
-    });
+    return this.#reader.read(found, offset, (_, record, guessed) =>
+      this.#verdict(found, record, { newest, offset, guessed, wholeAfter: timeline.compactedRevision }),
+    );
+  }
+
+  #verdict(found: HostRecord, record: StoredRecord, known: Predecessor): AgeVerdict {
+    if (this.#own.has(placeOf(found))) return undefined;
+    const isRevoked = (replaced: number | undefined) => this.#isRevoked(record, replaced);
+    return this.succession.verdict(found, record.value, { ...known, isRevoked });
   }
 }
 
-const manyPutBack = `more than ${mostPutBack} records were put back by hand, as by a backup program`;
-
-function lostWord(
-  { replica, told }: { replica: string; told: number },
-  words: readonly (Told & { replica: string })[],
-): string | undefined {
-  const own = words.find((one) => one.replica === replica);
-  if (own === undefined) return `record "${replicaName(replica)}", the last word of this replica, is gone or edited`;
-  if (own.sight === undefined || own.sight.reached >= told) return undefined;
-  return `it was set back: this replica had read up to version ${told}, and its record there says ${own.sight.reached}`;
+/** What stands in a store now. */
+export function allIn(timeline: Timeline): Taken[] {
+  const list = timeline.list('', {});
+  const records = list.kind === 'page' ? list.records : [];
+  return records.map((record) => ({ key: record.key, revision: record.revision, record }));
 }
+
+const manyPutBack = `more than ${mostPutBack} records were put back by hand, as by a backup program`;

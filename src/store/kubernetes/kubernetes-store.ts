@@ -2,54 +2,30 @@
 // A store whose log is a Kubernetes API server: every record is one record of the host, the host decides each write by its version,
 // and its stream of changes numbers them. In: the host as a port, so that this file knows no HTTP. Out: the store, and why it must not
 // be believed at the moment. Reads come from memory; a fresh one waits until its own beat has come back through the stream.
-import type { Clock } from '../../clock.ts';
 import { StoreFault } from '../errors.ts';
 import { dueByAge, dueBySize } from '../history-limits.ts';
 import { compareKeys } from '../key-order.ts';
-import type { Store, WriteResult } from '../store.ts';
+import type { WriteResult } from '../store.ts';
 import { eventOf, fits, type Version } from '../timeline.ts';
-import { TimelineStore, type TimelineStoreOptions } from '../timeline-store.ts';
+import { TimelineStore } from '../timeline-store.ts';
 import { Arrivals } from './arrivals.ts';
 import { Emptying } from './emptying.ts';
-import type { HostRecord, HostRecords } from './host-records.ts';
-import { type BeforeStart, Intake, type StoreSize } from './intake.ts';
-import { seenSetBack } from './last-seen.ts';
+import { allIn, Intake, type StoreSize, type Taken } from './intake.ts';
 import type { LiveReplicas } from './live-replicas.ts';
 import { MetaRecord } from './meta-record.ts';
 import { OwnRecord, sealRecordOf } from './own-record.ts';
 import { Pulse } from './pulse.ts';
-import { metaName, type ReadRecord } from './record-format.ts';
-import type { Judge, RecordReaderOptions } from './record-reader.ts';
-import { mostAttempts, RecordWriter, Room, type RoomOptions } from './record-writer.ts';
-import { Seals } from './seals.ts';
-import { firstOlderThanSeen } from './succession.ts';
-
-export interface KubernetesStoreOptions extends TimelineStoreOptions, RecordReaderOptions, BeforeStart {
-  host: HostRecords;
-  /** A new epoch, for an empty store. */
-  newEpoch: () => string;
-  /** Measures silence and waits; default `clock`. */
-  hostClock?: Clock;
-  /** Two replicas may each add what is under way at the other. */
-  room?: RoomOptions;
-  /** What the other replicas and `status` read about this one. */
-  about?: () => string;
-  /** Called once, when the host shows an older state than before. */
-  wentBack?: (message: string) => void;
-  /** Read at the start; a new store is sealed if there are keys then. Default: none. */
-  seals?: () => Promise<Seals>;
-  /** Opens it also when some records are sealed and the store is not. */
-  mends?: boolean;
-  /** Opens it also when it was set back. */
-  recovers?: boolean;
-  /** Whether this replica has seen a later state than the one that it finds; default: no. */
-  hasSeenLater?: (found: Pick<Store, 'list'> & { epoch: string }) => Promise<boolean>;
-}
+import { mostAttempts, othersAnswerMs, RecordWriter, Room } from './record-writer.ts';
+import type { HostRecord, HostRecords } from './records/host-records.ts';
+import { metaName, type ReadRecord, type Sight } from './records/record-format.ts';
+import type { KubernetesStoreOptions } from './store-options.ts';
+import { seenSetBack } from './trust/last-seen.ts';
+import type { Judge } from './trust/record-reader.ts';
+import { Seals } from './trust/seals.ts';
+import { firstOlderThanSeen } from './trust/succession.ts';
 
 /** A host that shows no list for so long is named as the reason why the start failed. */
 const firstListMs = 15_000;
-/** A replica that lives answers the first beat of another one at once; one that has ended never does. */
-const othersAnswerMs = 1_000;
 /** One that began just after its host was set back hears of it by then; later it would see it by its own record. */
 const youngBeats = 60;
 
@@ -107,6 +83,7 @@ export class KubernetesStore extends TimelineStore {
     this.#writer = new RecordWriter({
       ...{ host, meta: this.#meta, intake: this.#intake, arrivals: this.#arrivals },
       ...{ reached: () => this.#reached, timeline: () => this.timeline },
+      ...{ beat: () => this.#pulse.beat(), believed: (taken) => this.#believe(taken) },
     });
     this.#pulse = new Pulse({
       clock,
@@ -356,6 +333,7 @@ export class KubernetesStore extends TimelineStore {
     this.#reached = version;
     this.#hasListed = true;
     this.#emptying.settled();
+    this.#askOthers();
     this.#arrivals.look();
   }
 
@@ -385,6 +363,24 @@ export class KubernetesStore extends TimelineStore {
       this.hub.publish(eventOf(version));
       this.trim();
     }
+    if (read?.kind === 'unusable' && read.guess !== undefined) this.#askOthers();
+    if (read?.kind === 'replica' && this.#isPeer(read)) this.#believe(this.#intake.believed(read.sight));
+    this.#arrivals.look();
+  }
+
+  #isPeer(read: ReadRecord & { kind: 'replica' }): read is ReadRecord & { kind: 'replica'; sight: Sight } {
+    return read.replica !== this.#options.replica && read.sight?.epoch === this.epoch && !read.sight.isSetBack;
+  }
+
+  /** Whoever believes what could not be judged here says so in its next beat, and beats at once when it hears this one. */
+  #askOthers(): void {
+    if (this.#intake.guesses.size > 0 && this.state === 'open') void this.#pulse.beat().catch(() => undefined);
+  }
+
+  /** No watch has heard of these records when they were written, so all watches end and their readers list again. */
+  #believe(taken: readonly Taken[]): void {
+    if (taken.length === 0) return;
+    this.restart({ found: [...allIn(this.timeline), ...taken], revision: this.timeline.revision });
     this.#arrivals.look();
   }
 
@@ -394,7 +390,8 @@ export class KubernetesStore extends TimelineStore {
     if (isOurs) this.#intake.heed(sight);
     if (isOurs && sight.isSetBack && this.#pulse.count < youngBeats) this.#setBack(seenSetBack);
     // A replica that starts asks whether anybody is here: the sooner it hears of us, the sooner it serves.
-    const asks = isOther && (sight?.isNew === true || !this.replicas.has(replica));
+    const isUnsure = sight?.guesses.some((place) => !this.#intake.isGuess(place)) === true;
+    const asks = isOther && (sight?.isNew === true || isUnsure || !this.replicas.has(replica));
     if ((asks || this.#intake.hasDisowned) && this.state === 'open') void this.#pulse.beat().catch(() => undefined);
   }
 }

@@ -1,6 +1,6 @@
 // The replicas whose heartbeat is heard. In: their records, as the stream of changes brings them. Out: those that live, and what they say.
 import type { Clock } from '../../clock.ts';
-import type { Sight } from './record-format.ts';
+import type { Sight } from './records/record-format.ts';
 
 export interface LiveReplica {
   replica: string;

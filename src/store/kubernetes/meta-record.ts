@@ -1,9 +1,9 @@
 // The one record that says how revisions are numbered and whether records are sealed: read at start, and made for an empty store. Only a
 // restore, a migration and the command that seals change it.
 import { StoreFault } from '../errors.ts';
-import type { HostRecords } from './host-records.ts';
-import { metaData, metaName, type ReadRecord, readRecord, type StoreMeta } from './record-format.ts';
-import type { Seals } from './seals.ts';
+import type { HostRecords } from './records/host-records.ts';
+import { metaData, metaName, type ReadRecord, readRecord, type StoreMeta } from './records/record-format.ts';
+import type { Seals } from './trust/seals.ts';
 
 /** What a replica knows of the store that it has used; undefined = it has used none. */
 export interface KnownStore {

@@ -1,9 +1,9 @@
 // The record of this replica on the host, which every beat changes. Nobody else writes it, so a record that is older than the last
 // acknowledged beat shows that the host was set back, even if its versions have risen above all former ones again since.
 import { StoreFault } from '../errors.ts';
-import type { HostRecords, RecordWrite } from './host-records.ts';
-import { readRecord, replicaData, replicaName, type Sight } from './record-format.ts';
-import type { Seals } from './seals.ts';
+import type { HostRecords, RecordWrite } from './records/host-records.ts';
+import { readRecord, replicaData, replicaName, type Sight } from './records/record-format.ts';
+import type { Seals } from './trust/seals.ts';
 
 export interface OwnRecordOptions {
   host: HostRecords;

@@ -4,10 +4,10 @@ import { StoreFault } from '../errors.ts';
 import type { StoredRecord, WriteResult } from '../store.ts';
 import type { Timeline } from '../timeline.ts';
 import type { Arrivals } from './arrivals.ts';
-import type { HostRecord, HostRecords } from './host-records.ts';
-import type { Intake, StoreSize } from './intake.ts';
+import type { Intake, StoreSize, Taken } from './intake.ts';
 import type { MetaRecord } from './meta-record.ts';
-import { nameOf, recordData } from './record-format.ts';
+import type { HostRecord, HostRecords } from './records/host-records.ts';
+import { nameOf, recordData } from './records/record-format.ts';
 
 export interface RecordWriterOptions {
   host: HostRecords;
@@ -17,6 +17,10 @@ export interface RecordWriterOptions {
   /** The version that the stream has reached. */
   reached: () => number;
   timeline: () => Timeline;
+  /** Tells all replicas, and those that start later, how far this one has read. */
+  beat: () => Promise<void>;
+  /** Own writes that were not believed until their answers came. */
+  believed: (taken: readonly Taken[]) => void;
 }
 
 export interface LiveRecord {
@@ -26,6 +30,8 @@ export interface LiveRecord {
 
 /** A read that finds a record gone which is in memory again, and a write without an expectation, try again after each change of another replica. */
 export const mostAttempts = 20;
+/** A replica that lives answers the first beat of another one at once; one that has ended never does. */
+export const othersAnswerMs = 1_000;
 
 export class RecordWriter {
   readonly #parts: RecordWriterOptions;
@@ -61,10 +67,12 @@ export class RecordWriter {
   }
 
   async #taken(key: string, found: HostRecord): Promise<void> {
-    const { host, meta, intake } = this.#parts;
+    const { host, meta, intake, arrivals } = this.#parts;
     const read = intake.read(found, meta.now.offset);
-    if (read.kind === 'record' && read.record.key === key) {
+    const record = read.kind === 'record' ? read.record : read.kind === 'unusable' ? read.guess : undefined;
+    if (record?.key === key) {
       await this.#arrived(found.version);
+      await arrivals.within(othersAnswerMs, () => !intake.guesses.has(found.name));
       // The stream knows what was there before, and may not have believed it.
       if (!intake.aside.has(found.name)) return;
     }
@@ -78,19 +86,31 @@ export class RecordWriter {
     known: StoredRecord | undefined,
     value: string | undefined,
   ): Promise<WriteResult | undefined> {
-    const { host, meta, intake, reached } = this.#parts;
+    const { host, meta, intake, reached, believed } = this.#parts;
     const { offset } = meta.now;
     const name = nameOf(key);
     if (value === undefined) return known === undefined ? undefined : this.#remove(name, known);
-    const data = meta.seals.applied(name, recordData(key, value, known, { offset, after: reached() }));
+    const after = reached();
+    const data = meta.seals.applied(name, recordData(key, value, known, { offset, after }));
     const sent =
       known === undefined ? await host.create(name, data) : await host.replace(name, data, known.revision - offset);
     if (sent.kind !== 'written') return undefined;
-    await this.#arrived(sent.version);
+    const written = { name, version: sent.version };
+    believed(intake.wrote(written));
+    await this.#arrived(sent.version).finally(() => intake.heardOfOwn(written));
     const why = intake.aside.get(name);
     if (why !== undefined) throw new StoreFault('STORE_HOST_FAILED', `Cannot confirm record "${name}": ${why}`);
     const revision = offset + sent.version;
+    // Who starts when this replica has ended would take the record for a copy that somebody has put back.
+    if (known === undefined && this.#wasTaken(key, { after: offset + after, revision })) await this.#parts.beat();
     return { ok: true, revision, createRevision: known?.createRevision ?? revision };
+  }
+
+  /** True if the name was taken and free again between these two revisions. */
+  #wasTaken(key: string, { after, revision }: { after: number; revision: number }): boolean {
+    let made = this.#parts.timeline().newest(key);
+    while (made !== undefined && made.revision > revision) made = made.before;
+    return made?.before !== undefined && made.before.revision > after;
   }
 
   async #remove(name: string, known: StoredRecord): Promise<WriteResult | undefined> {

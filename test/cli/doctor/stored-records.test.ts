@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { living, surveyOf } from '../../../src/cli/doctor/patient/stored-records.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { startDevcluster } from '../../../src/devcluster/devcluster.ts';
-import { nameOf } from '../../../src/store/kubernetes/record-format.ts';
-import { Seals } from '../../../src/store/kubernetes/seals.ts';
+import { nameOf } from '../../../src/store/kubernetes/records/record-format.ts';
+import { Seals } from '../../../src/store/kubernetes/trust/seals.ts';
 import { connectionTo, newNamespace, recordsOn, sealKey, storeOn } from '../../contract/store/on-host.ts';
 
 describe('living()', () => {

@@ -1,7 +1,7 @@
 // Opens stores and hands on the records of a host for one file of tests, and closes them after each test, the newest first.
 import { afterEach } from 'vitest';
 import type { HostSecrets } from '../../../src/management/server/host/host-secrets.ts';
-import type { KubernetesStoreOptions } from '../../../src/store/kubernetes/kubernetes-store.ts';
+import type { KubernetesStoreOptions } from '../../../src/store/kubernetes/store-options.ts';
 import { type HostServer, type NumberedStore, recordsOn, storeOn } from './on-host.ts';
 
 /** Call it at the top of a file of tests. `host` is asked when a test opens something. */

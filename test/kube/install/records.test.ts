@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { openSecrets } from '../../../src/management/keys/folder/data-folder.ts';
-import { nameOf } from '../../../src/store/kubernetes/record-format.ts';
+import { nameOf } from '../../../src/store/kubernetes/records/record-format.ts';
 import { ApiClient } from '../../contract/client.ts';
 import { until } from '../../contract/sync-stage/backend.ts';
 import { freePorts } from '../../free-ports.ts';

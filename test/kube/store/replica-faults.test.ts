@@ -1,6 +1,6 @@
 // What two replicas do when the host, the way to it, or one of them fails, and when somebody writes into their namespace by hand.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { nameOf } from '../../../src/store/kubernetes/record-format.ts';
+import { nameOf } from '../../../src/store/kubernetes/records/record-format.ts';
 import { ApiClient } from '../../contract/client.ts';
 import { newNamespace } from '../../contract/store/on-host.ts';
 import { until } from '../../management/server/bench.ts';

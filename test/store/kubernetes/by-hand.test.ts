@@ -2,7 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
-import { nameOf } from '../../../src/store/kubernetes/record-format.ts';
+import { nameOf } from '../../../src/store/kubernetes/records/record-format.ts';
 import { ApiClient } from '../../contract/client.ts';
 import { type NumberedStore, newNamespace, recordsOn, storeOn } from '../../contract/store/on-host.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Emptying } from '../../../src/store/kubernetes/emptying.ts';
-import type { HostRecords } from '../../../src/store/kubernetes/host-records.ts';
-import { replicaName } from '../../../src/store/kubernetes/record-format.ts';
+import type { HostRecords } from '../../../src/store/kubernetes/records/host-records.ts';
+import { replicaName } from '../../../src/store/kubernetes/records/record-format.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 
 /** `answers`: what the host says of the replica's own record, one look after the other. */

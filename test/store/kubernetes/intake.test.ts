@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { HostRecord } from '../../../src/store/kubernetes/host-records.ts';
 import { Intake } from '../../../src/store/kubernetes/intake.ts';
-import { nameOf, recordData, replicaData, replicaName } from '../../../src/store/kubernetes/record-format.ts';
-import type { Judge, RecordReaderOptions } from '../../../src/store/kubernetes/record-reader.ts';
-import { Seals } from '../../../src/store/kubernetes/seals.ts';
+import type { HostRecord } from '../../../src/store/kubernetes/records/host-records.ts';
+import { nameOf, recordData, replicaData, replicaName } from '../../../src/store/kubernetes/records/record-format.ts';
+import { type Judge, type RecordReaderOptions, whyNot } from '../../../src/store/kubernetes/trust/record-reader.ts';
+import { Seals } from '../../../src/store/kubernetes/trust/seals.ts';
 import { Timeline } from '../../../src/store/timeline.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 
@@ -18,7 +18,16 @@ function opened(options: RecordReaderOptions = {}) {
     return { name: nameOf(key), version, data: seals.applied(nameOf(key), data) };
   };
   const replicaOf = (replica: string, version: number): HostRecord => {
-    const sight = { epoch: 'first', reached: 1, since: 1, putBack: [], gone: [], isNew: false, isSetBack: false };
+    const sight = {
+      epoch: 'first',
+      reached: 1,
+      since: 1,
+      putBack: [],
+      guesses: [],
+      gone: [],
+      isNew: false,
+      isSetBack: false,
+    };
     const data = replicaData({ replica, beat: 1, about: '' }, sight);
     return { name: replicaName(replica), version, data: seals.applied(replicaName(replica), data) };
   };
@@ -70,10 +79,10 @@ describe('Intake', () => {
     ['is deleted', false],
   ])('names a record that was put back no longer when it %s', (_, isThere) => {
     const { intake, list, change, recordOf } = opened();
-    list([recordOf('/a', '"old"', 30)], () => 'it is an older version');
+    list([recordOf('/a', '"old"', 30)], () => 'old');
     expect([...intake.putBack, ...intake.aside]).toEqual([
       [nameOf('/a'), 30],
-      [nameOf('/a'), 'it is an older version'],
+      [nameOf('/a'), whyNot.old],
     ]);
     change(recordOf('/a', '"new"', 31), isThere);
     expect([intake.putBack.size, intake.aside.size]).toEqual([0, 0]);

@@ -1,51 +1,14 @@
 // What a replica says of a record that it reads from its host, while its stream of changes is behind.
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
-import type { HostListener, HostRecords } from '../../../src/store/kubernetes/host-records.ts';
 import { type NumberedStore, newNamespace, recordsOn, storeOn } from '../../contract/store/on-host.ts';
+import { stoppable } from './stoppable.ts';
 
 let host: Devcluster;
 beforeAll(async () => {
   host = await startDevcluster({ name: 'host' });
 });
 afterAll(() => host.stop());
-
-/** Its stream stops on demand. */
-function stoppable(records: HostRecords) {
-  let answered: (() => void) | undefined;
-  const get = records.get.bind(records);
-  records.get = async (...asked) => {
-    const found = await get(...asked);
-    setImmediate(() => answered?.());
-    return found;
-  };
-  let waiting: (() => void)[] | undefined;
-  const pass = (call: () => void) => (waiting === undefined ? call() : void waiting.push(call));
-  const behind = (listener: HostListener): HostListener => ({
-    listed: (...list) => pass(() => listener.listed(...list)),
-    changed: (change) => pass(() => listener.changed(change)),
-    wentBack: (message) => pass(() => listener.wentBack(message)),
-    trouble: (message) => pass(() => listener.trouble(message)),
-  });
-  const follow = records.follow.bind(records);
-  records.follow = (listener) => follow(behind(listener));
-  return {
-    host: records,
-    stop() {
-      waiting = [];
-    },
-    /** A record that was asked for is here, and who asked has it. */
-    answered: () =>
-      new Promise<void>((resolve) => {
-        answered = resolve;
-      }),
-    goOn() {
-      const calls = waiting ?? [];
-      waiting = undefined;
-      for (const call of calls) call();
-    },
-  };
-}
 
 async function behindAnother(
   test: (stores: { one: NumberedStore; two: NumberedStore; stream: ReturnType<typeof stoppable> }) => Promise<void>,

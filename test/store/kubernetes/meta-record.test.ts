@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { HostRecords } from '../../../src/store/kubernetes/host-records.ts';
 import { MetaRecord } from '../../../src/store/kubernetes/meta-record.ts';
-import { metaData, metaName, readRecord, type StoreMeta } from '../../../src/store/kubernetes/record-format.ts';
-import { Seals } from '../../../src/store/kubernetes/seals.ts';
+import type { HostRecords } from '../../../src/store/kubernetes/records/host-records.ts';
+import { metaData, metaName, readRecord, type StoreMeta } from '../../../src/store/kubernetes/records/record-format.ts';
+import { Seals } from '../../../src/store/kubernetes/trust/seals.ts';
 
 const now: StoreMeta = { offset: 40, epoch: 'second', earlier: ['first'], store: 'first' };
 

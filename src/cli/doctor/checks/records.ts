@@ -10,7 +10,7 @@ import { silentLog } from '../../../log.ts';
 import { provesSecrets } from '../../../management/keys/folder/data-folder.ts';
 import { counted, firstLines } from '../../../object/text/in-words.ts';
 import { isRecord, recordsIn } from '../../../object/text/json.ts';
-import { Seals } from '../../../store/kubernetes/seals.ts';
+import { Seals } from '../../../store/kubernetes/trust/seals.ts';
 import { ClusterClient } from '../../line/cluster-client.ts';
 import type { Check } from '../patient/check.ts';
 import { couldNotCheck, type Finding, fault, faultOf, ok, warning } from '../patient/finding.ts';

@@ -12,12 +12,17 @@ import { hiddenBecause, recordOf, secretsResource } from '../../../management/se
 import { movedKey, movingKey } from '../../../management/server/moving/store-marks.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { isRecord } from '../../../object/text/json.ts';
-import type { HostRecord } from '../../../store/kubernetes/host-records.ts';
-import { LastSeen, type Told } from '../../../store/kubernetes/last-seen.ts';
 import type { KnownStore } from '../../../store/kubernetes/meta-record.ts';
-import { metaName, type ReadRecord, readRecord, type StoreMeta } from '../../../store/kubernetes/record-format.ts';
-import type { Seals } from '../../../store/kubernetes/seals.ts';
-import { tooOld } from '../../../store/kubernetes/succession.ts';
+import type { HostRecord } from '../../../store/kubernetes/records/host-records.ts';
+import {
+  metaName,
+  type ReadRecord,
+  readRecord,
+  type StoreMeta,
+} from '../../../store/kubernetes/records/record-format.ts';
+import { LastSeen, type Told } from '../../../store/kubernetes/trust/last-seen.ts';
+import { whyNot } from '../../../store/kubernetes/trust/record-reader.ts';
+import type { Seals } from '../../../store/kubernetes/trust/seals.ts';
 import type { Context } from '../../line/context.ts';
 
 export interface StoredRecords {
@@ -112,8 +117,11 @@ export async function surveyOf(
   if (end.kind !== 'listed') return { kind: 'failed', why: 'message' in end ? end.message : 'interrupted' };
   if (typeof meta === 'object') {
     // The list cannot show it: only replicas that followed the store know.
-    const lastSeen = new LastSeen(told, { epoch: meta.epoch, isRevoked: () => false });
-    unusable.push(...usable.filter((one) => lastSeen.wasPutBack(one)).map(({ name }) => ({ name, why: tooOld })));
+    const lastSeen = new LastSeen(told, meta.epoch);
+    for (const one of usable) {
+      const told = lastSeen.told(one);
+      if (told !== undefined) unusable.push({ name: one.name, why: whyNot[told] });
+    }
   }
   const moved = marks.get(movedKey);
   return {

@@ -6,7 +6,7 @@ import { access, chmod, constants, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { folderFault, makeFolder, textOfFile, writeOnce } from '../../../apiserver/tls/secret-files.ts';
 import { isRecord } from '../../../object/text/json.ts';
-import type { SealKey } from '../../../store/kubernetes/seals.ts';
+import type { SealKey } from '../../../store/kubernetes/trust/seals.ts';
 import type { Store } from '../../../store/store.ts';
 import { FieldCipher } from '../secret/field-cipher.ts';
 import { Peppers, type SecretDigest } from '../secret/pepper.ts';

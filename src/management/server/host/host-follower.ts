@@ -18,7 +18,7 @@ import { type WindowScope, watchPath } from '../../../cluster/wire/scope.ts';
 import type { Log } from '../../../log.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { LastingTrouble } from '../../../pace/lasting-trouble.ts';
-import type { HostListener, HostRecord } from '../../../store/kubernetes/host-records.ts';
+import type { HostListener, HostRecord } from '../../../store/kubernetes/records/host-records.ts';
 
 export interface HostFollowerOptions {
   connection: Connection;

@@ -1,8 +1,8 @@
 // The keys of the seals of a store on a cluster, out of the secrets that all replicas have.
 import { randomBytes } from 'node:crypto';
-import type { HostRecords } from '../../../store/kubernetes/host-records.ts';
-import { metaName } from '../../../store/kubernetes/record-format.ts';
-import { Seals } from '../../../store/kubernetes/seals.ts';
+import type { HostRecords } from '../../../store/kubernetes/records/host-records.ts';
+import { metaName } from '../../../store/kubernetes/records/record-format.ts';
+import { Seals } from '../../../store/kubernetes/trust/seals.ts';
 import { openSecrets, readSecrets } from '../../keys/folder/data-folder.ts';
 
 /** The first replica on an empty store makes the secrets; a store that has records must not get others. */

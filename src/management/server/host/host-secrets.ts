@@ -15,7 +15,7 @@ import type {
   HostRecords,
   RecordRemoval,
   RecordWrite,
-} from '../../../store/kubernetes/host-records.ts';
+} from '../../../store/kubernetes/records/host-records.ts';
 import { hostFault, requestTimeoutMs } from './host-fault.ts';
 import { HostFollower } from './host-follower.ts';
 import { HostSideValues } from './host-side-values.ts';

@@ -9,7 +9,7 @@ import { silentLog } from '../../../log.ts';
 import { StoreFault } from '../../../store/errors.ts';
 import type { KubernetesStore } from '../../../store/kubernetes/kubernetes-store.ts';
 import type { LiveReplicas } from '../../../store/kubernetes/live-replicas.ts';
-import { readRecord } from '../../../store/kubernetes/record-format.ts';
+import { readRecord } from '../../../store/kubernetes/records/record-format.ts';
 import { recordLabel, recordOf, secretsResource } from './host-secrets.ts';
 import { type ReplicaWords, wordsIn } from './shared-store.ts';
 

@@ -1,7 +1,7 @@
 // How a record of the store lies in a record of the host, and under which name. A name is made of the key alone, so that the host's
 // create is the reservation of the key. Pure.
 import { createHash } from 'node:crypto';
-import type { StoredRecord } from '../store.ts';
+import type { StoredRecord } from '../../store.ts';
 import type { HostRecord } from './host-records.ts';
 
 /** A record of a later format is left alone: a newer program has written it. */
@@ -38,6 +38,8 @@ export interface Sight {
   since: number;
   /** Records that it did not believe because somebody had put an older version back, with their versions. */
   putBack: readonly string[] | 'tooMany';
+  /** Records that it could not judge, with their versions: who has believed them knows more of them. */
+  guesses: readonly string[];
   /** Records that were deleted after `since`. */
   gone: readonly string[];
   /** Its first heartbeat: it wants to hear what the others know. */
@@ -51,8 +53,8 @@ export type ReadRecord =
   | { kind: 'meta'; meta: StoreMeta }
   /** `sight`: undefined of a version that did not tell it. */
   | { kind: 'replica'; replica: string; beat: number; about: string; sight: Sight | undefined }
-  /** Somebody else's, damaged, or of a newer program. `putBackAt`: an older version, which is there as this one. */
-  | { kind: 'unusable'; why: string; putBackAt?: number };
+  /** Somebody else's, damaged, or of a newer program. `putBackAt`: an older version, which is there as this one. `guess`: or perhaps not. */
+  | { kind: 'unusable'; why: string; putBackAt?: number; guess?: StoredRecord };
 
 /** 160 bits of the key's hash in 32 characters that a name may have; what was found under it is compared with the key. */
 export function nameOf(key: string): string {
@@ -91,10 +93,11 @@ export function metaData({ offset, epoch, earlier, store }: StoreMeta): HostData
 /** `beat` makes every write of a replica a change. */
 export function replicaData(
   { replica, beat, about }: { replica: string; beat: number; about: string },
-  { epoch, reached, since, putBack, gone, isNew, isSetBack }: Sight,
+  { epoch, reached, since, putBack, guesses, gone, isNew, isSetBack }: Sight,
 ): HostData {
   const marks = { ...(isSetBack && { setBack: 'yes' }), ...(isNew && { new: 'yes' }) };
-  const sight = { epoch, reached: String(reached), since: String(since), gone: gone.join(' '), ...marks };
+  const guessed = guesses.length > 0 && { guesses: guesses.join(' ') };
+  const sight = { epoch, reached: String(reached), since: String(since), gone: gone.join(' '), ...guessed, ...marks };
   const told = putBack === 'tooMany' ? putBack : putBack.join(' ');
   return { format: String(unsealedFormat), replica, beat: String(beat), about, ...sight, putBack: told };
 }
@@ -134,13 +137,14 @@ function readReplica({ replica, beat, about = '', ...data }: HostData): ReadReco
   return { kind: 'replica', replica, beat: number, about, sight: sightIn(data) };
 }
 
-function sightIn({ epoch, reached, since, putBack, gone = '', new: isNew, setBack }: HostData): Sight | undefined {
+function sightIn(data: HostData): Sight | undefined {
+  const { epoch, reached, since, putBack, guesses = '', gone = '', new: isNew, setBack } = data;
   const [to, from] = [wholeNumber(reached ?? ''), wholeNumber(since ?? '')];
   if (epoch === undefined || putBack === undefined || to === undefined || from === undefined) return undefined;
   const wordsOf = (text: string) => text.split(' ').filter((one) => one !== '');
   const marks = { isNew: isNew === 'yes', isSetBack: setBack === 'yes' };
   const told = putBack === 'tooMany' ? putBack : wordsOf(putBack);
-  return { epoch, reached: to, since: from, putBack: told, gone: wordsOf(gone), ...marks };
+  return { epoch, reached: to, since: from, putBack: told, guesses: wordsOf(guesses), gone: wordsOf(gone), ...marks };
 }
 
 /** What the writer of a record knew of the versions before it. */

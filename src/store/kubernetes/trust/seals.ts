@@ -2,8 +2,8 @@
 // all of its data, under a key that does not lie on the host. In: the keys. Out: sealed data, and why a record is not believed. Only the
 // record of the store itself says whether its records are sealed; a store from before the seals is believed as it is.
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { HostRecord } from './host-records.ts';
-import { type HostData, metaName, sealedFormat } from './record-format.ts';
+import type { HostRecord } from '../records/host-records.ts';
+import { type HostData, metaName, sealedFormat } from '../records/record-format.ts';
 
 export interface SealKey {
   version: number;

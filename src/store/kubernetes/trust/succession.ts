@@ -1,12 +1,13 @@
 // Whether a sealed record follows what this replica knows of its name. A seal shows that a replica has written a record, not when: who
 // has kept a copy can put an old version back, and so revive a key that was revoked. Every version says which one it replaced, and the
-// first one how far its writer had read. In: what is known, and the versions in the record. Out: why the record is too old.
+// first one how far its writer had read. In: what is known, and the versions in the record. Out: whether the record is too old.
 import { createHash } from 'node:crypto';
-import type { Clock } from '../../clock.ts';
-import type { StoredRecord } from '../store.ts';
-import type { Timeline, Version } from '../timeline.ts';
-import type { HostRecord } from './host-records.ts';
-import { nameOf, versionsIn } from './record-format.ts';
+import type { Clock } from '../../../clock.ts';
+import type { StoredRecord } from '../../store.ts';
+import type { Timeline, Version } from '../../timeline.ts';
+import type { HostRecord } from '../records/host-records.ts';
+import { nameOf, versionsIn } from '../records/record-format.ts';
+import { Graves } from './graves.ts';
 
 /**
  * A replica that writes a record has read the store in the last seconds, or it answers nothing. This is much longer, because a process
@@ -16,15 +17,18 @@ const writersLagMs = 120_000;
 const sampleEveryMs = 2_000;
 const samples = writersLagMs / sampleEveryMs;
 
-/** In a heartbeat, which must stay small. */
-export const mostTold = 1_000;
-/** Two minutes at 170 deletions a second. */
-const mostKept = 20_000;
+/**
+ * `perhapsOld`: its writer had read less than the last deletion of the name, as with a copy, or as with a name that was free a moment ago.
+ * Who has followed the store since then knows which.
+ */
+export type AgeVerdict = 'old' | 'perhapsOld' | undefined;
 
 export interface Predecessor {
   /** The newest version of the key in memory, which may be a delete. */
   newest: Version | undefined;
   offset: number;
+  /** The host's version of the record that could not be judged. */
+  guessed?: number | undefined;
   /** After changes were missed: the last version before. Undefined = every change was heard. */
   missedAfter?: number;
   /** The timeline has every version after this revision. */
@@ -62,8 +66,11 @@ export class Succession {
 
   /** Whoever writes a record now has read the store up to this version. */
   get since(): number {
-    const ownSince = this.#beats.length < samples ? 0 : (this.#beats[0] ?? 0);
-    return Math.max(this.#inherited, ownSince, this.graves.since);
+    return Math.max(this.#inherited, this.#ownSince, this.graves.since);
+  }
+
+  get #ownSince(): number {
+    return this.#beats.length < samples ? 0 : (this.#beats[0] ?? 0);
   }
 
   /** The record now has content that no replica believes. */
@@ -76,8 +83,9 @@ export class Succession {
     this.#spoiled.delete(name);
   }
 
-  fault({ name, version, data }: HostRecord, value: string, predecessor: Predecessor): string | undefined {
-    const { newest, offset, missedAfter, isRevoked = () => false } = predecessor;
+  verdict(found: HostRecord, value: string, predecessor: Predecessor): AgeVerdict {
+    const { name, version, data } = found;
+    const { newest, offset, guessed, missedAfter, isRevoked = () => false } = predecessor;
     const known = newest?.record;
     // Another version of the same text is no older one: somebody may have put a label on the Secret.
     if (known?.value === value || this.#spoiled.get(name) === digestOf(value)) return undefined;
@@ -85,21 +93,38 @@ export class Succession {
     if (known !== undefined && replaced !== undefined) {
       const last = known.revision - offset;
       const follows = missedAfter === undefined ? replaced === last : replaced >= last;
-      return follows ? undefined : tooOld;
+      return follows ? undefined : 'old';
     }
     // A record that was changed once cannot be the first thing that is heard of its name.
     if (replaced !== undefined) {
       const since = created ?? version;
-      if (missedAfter === undefined || since <= missedAfter || this.graves.isGoneAfter(name, since)) return tooOld;
-      return isRevoked(replaced + offset) ? tooOld : undefined;
+      const isHeardFirst = missedAfter === undefined || since <= missedAfter;
+      // A replica has sealed a change of what could not be judged here, and so has believed it.
+      const wasBelieved = guessed !== undefined && (replaced === guessed || since === guessed);
+      if ((isHeardFirst && !wasBelieved) || this.graves.isGoneAfter(name, since)) return 'old';
+      return isRevoked(replaced + offset) ? 'old' : undefined;
     }
-    if (known !== undefined && missedAfter === undefined) return tooOld;
-    if (after === undefined || after < this.since) return tooOld;
-    if (wasThere(newest, { value, after: after + offset })) return tooOld;
+    if (known !== undefined && missedAfter === undefined) return 'old';
+    if (after !== undefined && wasThere(newest, { value, after: after + offset })) return 'old';
+    const isGone = known === undefined ? isRevoked : () => false;
     // Where the timeline has all versions that its writer had not read, it has said everything.
-    const isWhole = after + offset >= (predecessor.wholeAfter ?? Number.POSITIVE_INFINITY);
-    if (!isWhole && this.graves.isGoneAfter(name, after)) return tooOld;
-    return known === undefined && isRevoked(undefined) ? tooOld : undefined;
+    const { wholeAfter = Number.POSITIVE_INFINITY } = predecessor;
+    const isWhole = after !== undefined && after >= this.since && after + offset >= wholeAfter;
+    if (!isWhole) return this.verdictOfUnheard(found, { offset, isRevoked: isGone });
+    return isGone(undefined) ? 'old' : undefined;
+  }
+
+  /** Of a name of which nothing is known but the deletions of the last minutes. */
+  verdictOfUnheard(
+    { name, data }: HostRecord,
+    { offset, isRevoked = () => false }: Pick<Predecessor, 'offset' | 'isRevoked'>,
+  ): AgeVerdict {
+    const { after, created, replaced } = versionsIn(data);
+    if (after === undefined || after < this.#ownSince) return 'old';
+    if (created !== undefined && this.graves.isGoneAfter(name, created)) return 'old';
+    if (isRevoked(replaced === undefined ? undefined : replaced + offset)) return 'old';
+    const mayBeGone = created === undefined && this.graves.isGoneAfter(name, after);
+    return after < this.since || mayBeGone ? 'perhapsOld' : undefined;
   }
 }
 
@@ -130,69 +155,6 @@ export function firstOlderThanSeen(
   return undefined;
 }
 
-export const tooOld = 'it is an older version of this record, which somebody has put back by hand';
-
 function digestOf(value: string): string {
   return createHash('sha256').update(value).digest('base64');
-}
-
-/**
- * Which records were deleted in the last minutes, and when: the writer of a copy had read less than the deletion. The timeline knows that
- * too, but only as far as this process has followed; who starts, or has missed changes, hears it from the heartbeats of others.
- */
-export class Graves {
-  /** By short name, oldest deletion first. */
-  readonly #gone = new Map<string, number>();
-  /** Older deletions are forgotten. */
-  #since = 0;
-
-  /** Who had read less than this cannot be judged any more. */
-  get since(): number {
-    return this.#since;
-  }
-
-  add(name: string, version: number): void {
-    this.#add(shortOf(name), version);
-  }
-
-  /** From a heartbeat. */
-  hear(told: readonly string[]): void {
-    for (const place of told) {
-      const [short = '', version = ''] = place.split('@');
-      this.#add(short, Number.parseInt(version, 36));
-    }
-  }
-
-  /** `read`: the version that the writer of the record had read, or that the record was made as. */
-  isGoneAfter(name: string, read: number): boolean {
-    return read < (this.#gone.get(shortOf(name)) ?? 0);
-  }
-
-  /** Of deletions up to this version nothing needs to be known. */
-  forget(upTo: number): void {
-    for (const [short, version] of this.#gone) if (version <= upTo) this.#gone.delete(short);
-  }
-
-  /** The newest ones. `since`: who had read less cannot be judged by them. */
-  told(): { gone: readonly string[]; since: number } {
-    const sorted = [...this.#gone].sort(([, a], [, b]) => b - a);
-    const since = Math.max(this.#since, sorted[mostTold]?.[1] ?? 0);
-    return { gone: sorted.slice(0, mostTold).map(([short, version]) => `${short}@${version.toString(36)}`), since };
-  }
-
-  #add(short: string, version: number): void {
-    if (!Number.isSafeInteger(version) || version <= (this.#gone.get(short) ?? 0)) return;
-    this.#gone.delete(short);
-    this.#gone.set(short, version);
-    if (this.#gone.size <= mostKept) return;
-    const [oldest] = this.#gone;
-    if (oldest === undefined) return;
-    this.#gone.delete(oldest[0]);
-    this.#since = Math.max(this.#since, oldest[1]);
-  }
-}
-
-/** 80 bits of the key's hash. */
-function shortOf(name: string): string {
-  return name.slice(3, 19);
 }

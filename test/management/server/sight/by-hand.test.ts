@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { silentLog } from '../../../../src/log.ts';
 import { keyPrefix } from '../../../../src/management/keys/book/key-book.ts';
 import { recover } from '../../../../src/management/server/moving/recover.ts';
-import { nameOf } from '../../../../src/store/kubernetes/record-format.ts';
+import { nameOf } from '../../../../src/store/kubernetes/records/record-format.ts';
 import { ApiClient } from '../../../contract/client.ts';
 import { recordsOn } from '../../../contract/store/on-host.ts';
 import { TwoReplicas } from './two-replicas.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { nameOf, readRecord, recordData } from '../../../src/store/kubernetes/record-format.ts';
+import { nameOf, readRecord, recordData } from '../../../../src/store/kubernetes/records/record-format.ts';
 
 describe('readRecord()', () => {
   const key = '/r/a';

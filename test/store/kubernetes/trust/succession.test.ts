@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { nameOf } from '../../../src/store/kubernetes/record-format.ts';
-import { Graves, mostTold, Succession } from '../../../src/store/kubernetes/succession.ts';
-import { VirtualClock } from '../../virtual-clock.ts';
+import { Succession } from '../../../../src/store/kubernetes/trust/succession.ts';
+import { VirtualClock } from '../../../virtual-clock.ts';
 
 /** A first version of a name, whose writer had read the store up to this version. */
 const first = (after: number) => ({ name: 'hw-a', version: 900, data: { after: String(after) } });
@@ -14,42 +13,44 @@ async function beaten(times: number) {
     await clock.advance(2_000);
     succession.beat(version);
   }
-  return (after: number) => succession.fault(first(after), '{}', unknown);
+  return (after: number) => succession.verdict(first(after), '{}', unknown);
 }
 
 describe('Succession', () => {
   it('believes no first version whose writer had read less than the store was two minutes ago', async () => {
     const faultOf = await beaten(100);
     // The newest sixty beats are those of two minutes.
-    expect(faultOf(40)).toMatch(/^it is an older version/);
+    expect(faultOf(40)).toBe('old');
     expect(faultOf(41)).toBe(undefined);
   });
 
   it('cannot tell as long as it has not looked for two minutes', async () => {
     expect((await beaten(59))(0)).toBe(undefined);
-    expect((await beaten(60))(0)).toMatch(/^it is an older version/);
+    expect((await beaten(60))(0)).toBe('old');
   });
 });
 
-describe('Graves', () => {
-  it('tell the newest deletions, and who cannot be judged by them', () => {
-    const graves = new Graves();
-    for (let version = 1; version <= mostTold + 5; version++) graves.add(nameOf(`/${version}`), version);
-    const { gone, since } = graves.told();
-    expect([gone.length, since]).toEqual([mostTold, 5]);
-    const other = new Graves();
-    other.hear([...gone, 'damaged', '@', 'x@-']);
-    expect([6, 5].map((version) => other.isGoneAfter(nameOf(`/${version}`), version - 1))).toEqual([true, false]);
-    expect(other.isGoneAfter(nameOf('/6'), 6)).toBe(false);
+describe('Succession, of a record that could not be judged', () => {
+  const change = { name: 'hw-a', version: 910, data: { after: '905', created: '900', replaced: '900' } };
+  const verdictOf = (of: typeof change, guessed: number | undefined, missedAfter?: number) =>
+    new Succession(new VirtualClock()).verdict(of, '{}', { ...unknown, guessed, ...(missedAfter && { missedAfter }) });
+
+  it('believes a change, because a replica that seals it has believed what it changes', () => {
+    expect([verdictOf(change, 900), verdictOf(change, 900, 905)]).toEqual([undefined, undefined]);
+    // One of the changes between them was missed.
+    const later = { ...change, version: 920, data: { ...change.data, replaced: '910' } };
+    expect([verdictOf(later, 900), verdictOf(later, 900, 915)]).toEqual([undefined, undefined]);
   });
 
-  it('keep the last deletion of a name, and forget what nothing needs', () => {
-    const graves = new Graves();
-    graves.add(nameOf('/a'), 10);
-    graves.hear(graves.told().gone);
-    graves.add(nameOf('/a'), 5);
-    expect(graves.isGoneAfter(nameOf('/a'), 9)).toBe(true);
-    graves.forget(10);
-    expect([graves.isGoneAfter(nameOf('/a'), 0), graves.told()]).toEqual([false, { gone: [], since: 0 }]);
+  it('believes no change of another record', () => {
+    expect([verdictOf(change, 890), verdictOf(change, undefined), verdictOf(change, 890, 905)]).toEqual(
+      Array(3).fill('old'),
+    );
+  });
+
+  it('believes no change of one that was deleted after it was made', () => {
+    const succession = new Succession(new VirtualClock());
+    succession.graves.add('hw-a', 908);
+    expect(succession.verdict(change, '{}', { ...unknown, guessed: 900 })).toBe('old');
   });
 });

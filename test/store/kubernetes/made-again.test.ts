@@ -1,0 +1,161 @@
+// A name that was deleted and is taken again by a replica which has not heard of the deletion. To whoever did not follow the store
+// meanwhile, the new record looks like a copy that somebody has put back by hand.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { pause, systemClock } from '../../../src/clock.ts';
+import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
+import { nameOf, replicaName } from '../../../src/store/kubernetes/records/record-format.ts';
+import type { StoreEvent } from '../../../src/store/store.ts';
+import { type NumberedStore, newNamespace, recordsOn } from '../../contract/store/on-host.ts';
+import { openedOn } from '../../contract/store/opened-on-host.ts';
+import { VirtualClock } from '../../virtual-clock.ts';
+import { stoppable } from './stoppable.ts';
+
+let host: Devcluster;
+beforeAll(async () => {
+  host = await startDevcluster({ name: 'host' });
+});
+afterAll(() => host.stop());
+
+const { started, byHand } = openedOn(
+  () => host,
+  () => ({ hostClock: systemClock }),
+);
+
+const beat = (store: NumberedStore) => store.currentRevision({ fresh: true });
+const valueIn = async (store: NumberedStore) => (await store.get('/key', { fresh: true })).record?.value;
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await pause(systemClock, 1);
+}
+
+/** `two` has begun to make the key, whose first life it has not heard of. `one` has, and says so on the host. */
+async function madeAgain() {
+  const namespace = await newNamespace(host);
+  const records = byHand(namespace);
+  const one = await started(namespace, { replica: 'one' });
+  const stream = stoppable(recordsOn(host, namespace, 'two'));
+  // It beats only when it is asked, so that its heartbeat of before does not tell what it believes.
+  const two = await started(namespace, { replica: 'two', host: stream.host, hostClock: new VirtualClock() });
+  await beat(one);
+  stream.stop();
+  const { revision } = await one.write('/key', { expect: 0, value: '"first"' });
+  await one.write('/key', { expect: revision, value: undefined });
+  await beat(one);
+  const make = async () => {
+    const making = two.write('/key', { expect: 0, value: '"again"' });
+    await until(async () => (await records.get(nameOf('/key'))) !== undefined);
+    return { making };
+  };
+  return { namespace, records, one, two, stream, make };
+}
+
+describe('a name that is taken again beside a deletion which its writer has not heard of', () => {
+  it('is believed by a replica that starts, as soon as it hears the writer', async () => {
+    const { namespace, records, one, two, stream, make } = await madeAgain();
+    const { making } = await make();
+    await one.stop();
+    const before = await records.get(replicaName('one'));
+    const starting = started(namespace, { replica: 'one' });
+    // Its list has come, and it asks the others.
+    await until(async () => (await records.get(replicaName('one')))?.version !== before?.version);
+    stream.goOn();
+    const [made, again] = await Promise.all([making, starting]);
+    expect(made).toMatchObject({ ok: true });
+    expect([await valueIn(again), await valueIn(two)]).toEqual(['"again"', '"again"']);
+    expect([again.unusable.size, two.unusable.size]).toEqual([0, 0]);
+    expect((await again.list('/key', {})).kind === 'page' && (await again.get('/key')).record?.revision).toBe(
+      made.ok && made.revision,
+    );
+  });
+
+  it('is believed by a replica that hears the writer only after it serves', async () => {
+    const { namespace, one, two, stream, make } = await madeAgain();
+    const { making } = await make();
+    await one.stop();
+    const again = await started(namespace, { replica: 'one' });
+    expect((await again.get('/key')).record).toBeUndefined();
+    const watch = await again.watch('/', await again.currentRevision());
+    stream.goOn();
+    await making;
+    expect([await valueIn(again), await valueIn(two)]).toEqual(['"again"', '"again"']);
+    // Nobody could tell the watch at which revision the record came.
+    if ('kind' in watch) throw new Error('the present is forgotten');
+    const heard: StoreEvent[] = [];
+    for await (const batch of watch.events()) heard.push(...batch);
+    expect(heard).toEqual([]);
+  });
+
+  it('is believed by a replica that has started between the deletion and the new record', async () => {
+    const { namespace, one, two, stream, make } = await madeAgain();
+    await one.stop();
+    const three = await started(namespace, { replica: 'three' });
+    const { making } = await make();
+    await beat(three);
+    expect(three.unusable.get(nameOf('/key'))).toMatch(/^it may be an older version/);
+    stream.goOn();
+    const [made, read] = await Promise.all([making, valueIn(three)]);
+    expect([made, read, await valueIn(two)]).toMatchObject([{ ok: true }, '"again"', '"again"']);
+  });
+
+  it('is believed by a replica that could not judge it, once the writer has changed it', async () => {
+    const { namespace, records, one, two, stream, make } = await madeAgain();
+    await one.stop();
+    const three = await started(namespace, { replica: 'three' });
+    const { making } = await make();
+    await beat(three);
+    const word = await records.get(replicaName('three'));
+    stream.goOn();
+    await making;
+    await two.write('/key', { expect: undefined, value: '"changed"' });
+    expect(word?.data['guesses']).toMatch(new RegExp(`^${nameOf('/key')}@\\d+$`));
+    expect(await valueIn(three)).toBe('"changed"');
+  });
+
+  it('is believed by its writer, also where a whole list comes before the change', async () => {
+    const { two, one, stream, make } = await madeAgain();
+    // Nobody else can say what to believe.
+    await one.stop();
+    await until(async () => stream.count >= 3);
+    const before = stream.count;
+    const { making } = await make();
+    await until(async () => stream.count > before);
+    stream.forgetNewest();
+    await expect(making).resolves.toMatchObject({ ok: true });
+    await beat(two);
+    expect(await valueIn(two)).toBe('"again"');
+  });
+
+  it('is believed by a replica that starts when its writer has ended', async () => {
+    const { namespace, one, two, stream, make } = await madeAgain();
+    const { making } = await make();
+    stream.goOn();
+    await making;
+    for (const store of [one, two]) await store.stop();
+    const three = await started(namespace, { replica: 'three' });
+    expect(await valueIn(three)).toBe('"again"');
+  });
+
+  it('is not believed while nobody runs who has followed the store, whoever starts', async () => {
+    const { namespace, records, one, two, stream } = await madeAgain();
+    stream.goOn();
+    await beat(two);
+    const { revision } = await one.write('/key', { expect: 0, value: '"again"' });
+    const copy = (await records.get(nameOf('/key')))?.data ?? {};
+    await one.write('/key', { expect: revision, value: undefined });
+    for (const store of [one, two]) {
+      await beat(store);
+      await store.stop();
+    }
+    const [three, four] = [
+      await started(namespace, { replica: 'three' }),
+      await started(namespace, { replica: 'four' }),
+    ];
+    await records.create(nameOf('/key'), copy);
+    for (let beats = 0; beats < 3; beats++) for (const store of [three, four]) await beat(store);
+    const five = await started(namespace, { replica: 'five' });
+    for (const store of [three, four, five]) {
+      expect((await store.get('/key')).record).toBeUndefined();
+      expect(store.unusable.get(nameOf('/key'))).toMatch(/older version/);
+    }
+  });
+});
