@@ -16,7 +16,8 @@ const assets = kubeAssets();
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const git = (...words: string[]) =>
   spawnSync('git', ['-C', root, '-c', 'safe.directory=*', ...words], { encoding: 'utf8' }).stdout.trim();
-const sealed = git('log', '--diff-filter=A', '--format=%H', '--', 'src/store/kubernetes/trust/seals.ts');
+/** Where seals stood when they came. */
+const sealed = git('log', '--diff-filter=A', '--format=%H', '--', 'src/store/kubernetes/seals.ts');
 const older = sealed === '' ? '' : git('rev-parse', '--verify', '--quiet', `${sealed.split('\n').at(-1)}^`);
 const reason = assets.found === undefined ? assets.reason : older === '' ? 'no history' : undefined;
 
