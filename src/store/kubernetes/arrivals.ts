@@ -13,6 +13,7 @@ const longestWaitMs = 5_000;
 export class Arrivals {
   readonly #clock: Clock;
   readonly #waiters = new Set<Waiter>();
+  readonly #watchers = new Set<() => void>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -45,7 +46,15 @@ export class Arrivals {
 
   /** After every change that has arrived. */
   look(): void {
+    for (const watcher of this.#watchers) watcher();
     for (const waiter of [...this.#waiters]) if (waiter.isMet()) waiter.settle();
+  }
+
+  /** Calls now and after every change, until the function that is returned is called. */
+  each(watcher: () => void): () => void {
+    watcher();
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
   }
 
   endAll(fault: StoreFault): void {

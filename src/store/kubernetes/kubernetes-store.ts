@@ -361,11 +361,11 @@ export class KubernetesStore extends TimelineStore {
       const version: Version = { ...taken, before: timeline.newest(taken.key), atMs: this.clock.now() };
       timeline.apply(version);
       this.hub.publish(eventOf(version));
-      this.trim();
     }
     if (read?.kind === 'unusable' && read.guess !== undefined) this.#askOthers();
     if (read?.kind === 'replica' && this.#isPeer(read)) this.#believe(this.#intake.believed(read.sight));
     this.#arrivals.look();
+    if (taken !== undefined) this.trim();
   }
 
   #isPeer(read: ReadRecord & { kind: 'replica' }): read is ReadRecord & { kind: 'replica'; sight: Sight } {

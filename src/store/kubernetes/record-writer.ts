@@ -115,25 +115,35 @@ export class RecordWriter {
 
   async #remove(name: string, known: StoredRecord): Promise<WriteResult | undefined> {
     const { host, meta, arrivals, timeline } = this.#parts;
-    const removal = await host.remove(name, known.revision - meta.now.offset);
-    if (removal.kind !== 'removed') return undefined;
-    // The host names the version of a removal in its stream alone.
-    let revision = 0;
-    await arrivals.wait(() => {
-      // Somebody may have made the record again before the answer came: the removal is the first version behind the known one.
-      let gone = timeline().newest(known.key);
-      while (gone?.before !== undefined && gone.before.revision > known.revision) gone = gone.before;
-      // A list that came in between shows what was made since, and not the removal, which was before that.
-      const next = gone?.record;
-      revision = next === undefined ? (gone?.revision ?? timeline().revision) : next.createRevision - 1;
-      return gone === undefined || gone.revision > known.revision;
+    // The host names the version of a removal in its stream alone, and its event may come, and be compacted, before the answer does.
+    let revision: number | undefined;
+    const stop = arrivals.each(() => {
+      revision ??= removedAt(timeline(), known);
     });
-    return { ok: true, revision, createRevision: known.createRevision };
+    try {
+      const removal = await host.remove(name, known.revision - meta.now.offset);
+      if (removal.kind !== 'removed') return undefined;
+      await arrivals.wait(() => revision !== undefined);
+    } finally {
+      stop();
+    }
+    return { ok: true, revision: revision ?? timeline().revision, createRevision: known.createRevision };
   }
 
   #arrived(version: number): Promise<void> {
     return this.#parts.arrivals.wait(() => this.#parts.reached() >= version);
   }
+}
+
+/** Undefined while the record is there. */
+function removedAt(timeline: Timeline, known: StoredRecord): number | undefined {
+  // Somebody may have made the record again: the removal is the first version behind the known one.
+  let gone = timeline.newest(known.key);
+  while (gone?.before !== undefined && gone.before.revision > known.revision) gone = gone.before;
+  // A list that came in between shows what was made since, and not the removal, which was before that.
+  if (gone === undefined) return timeline.revision;
+  if (gone.revision <= known.revision) return undefined;
+  return gone.record === undefined ? gone.revision : gone.record.createRevision - 1;
 }
 
 export interface RoomOptions {

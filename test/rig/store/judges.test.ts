@@ -181,6 +181,15 @@ describe('judge() of operations', () => {
     expect(judgesOf([first, missed, again, last], [watch], cut)).toEqual([]);
     expect(judgesOf([first, again, last], [watch], cut)).not.toEqual([]);
   });
+
+  it('knows the revision of a write without an answer also where the answer to a missed removal names it', () => {
+    const cut = { promises: { ...promises, areReadsFresh: false, hasGaps: true }, cuts: 1 };
+    const missed = did([2, 20], write('/a', undefined, 1), written(3, 1));
+    const lost = did([3, 4], write('/b', 'z', 0), { kind: 'unknown', why: 'killed' });
+    const read = did([5, 6], get('/b'), shown('/b', 'z', 3));
+    expect(judgesOf([first, missed, lost, read], [], cut)).toEqual([]);
+    expect(judgesOf([first, missed, lost, did([5, 6], get('/b'), shown('/b', 'y', 3))], [], cut)).not.toEqual([]);
+  });
 });
 
 describe('judge() of pages', () => {

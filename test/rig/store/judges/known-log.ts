@@ -89,6 +89,7 @@ export class KnownLog {
       const [removal, other] = isAnsweredRemoval(known) ? [known, change] : [change, known];
       this.removedSomewhere.add(removal.key);
       this.#byRevision.set(change.revision, other);
+      if (other === change && change.value !== undefined) this.#learnValue(change.value, change);
       return;
     }
     this.violations.push({
