@@ -112,7 +112,7 @@ export class Intake {
       return read.kind === 'replica' ? [{ ...read, version: found.version }] : [];
     });
     const lastSeen = new LastSeen(told, epoch);
-    this.succession.inherit(lastSeen.since);
+    this.succession.inherit(lastSeen.since, lastSeen.isSinceCertain);
     this.succession.graves.hear(lastSeen.gone);
     // Who has its record there, and has said so.
     const mustKnow = known?.epoch === epoch && this.#seals().isSealed ? { replica, told: known.told ?? 0 } : undefined;

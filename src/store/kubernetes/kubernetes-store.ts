@@ -14,7 +14,7 @@ import { allIn, Intake, type StoreSize, type Taken } from './intake.ts';
 import type { LiveReplicas } from './live-replicas.ts';
 import { MetaRecord } from './meta-record.ts';
 import { OwnRecord, sealRecordOf } from './own-record.ts';
-import { Pulse } from './pulse.ts';
+import { Pulse, silenceMs } from './pulse.ts';
 import { mostAttempts, othersAnswerMs, RecordWriter, Room } from './record-writer.ts';
 import type { HostRecord, HostRecords } from './records/host-records.ts';
 import { metaName, type ReadRecord, type Sight } from './records/record-format.ts';
@@ -310,6 +310,8 @@ export class KubernetesStore extends TimelineStore {
   /** What was deleted or put back since their last beats is in their next ones, and is not served here until then. */
   async #hearOthers(listed: number): Promise<void> {
     await this.#arrivals.within(othersAnswerMs, () => this.replicas.haveRead(listed));
+    // A replica that has beaten nothing for longer serves nobody, so nobody is left who could know.
+    if (!(await this.#arrivals.within(silenceMs, () => this.#intake.guesses.size === 0))) await this.#pulse.beat();
     if (!this.#intake.hasDisowned) return;
     const [{ offset }, at] = [this.#meta.now, this.#reached];
     this.restart({ found: this.#intake.giveUpAll(at, { offset, timeline: this.timeline }), revision: offset + at });

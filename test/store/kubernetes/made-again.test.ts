@@ -28,6 +28,23 @@ async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await pause(systemClock, 1);
 }
 
+/** Starts while nobody answers: the time that it waits for others is none of the test's. */
+async function startedUnheard(namespace: string, replica: string): Promise<NumberedStore> {
+  const records = byHand(namespace);
+  const last = async () => (await records.get(replicaName(replica)))?.version;
+  const [before, hostClock] = [await last(), new VirtualClock()];
+  let hasEnded = false;
+  const starting = started(namespace, { replica, hostClock }).finally(() => {
+    hasEnded = true;
+  });
+  await until(async () => hasEnded || (await last()) !== before);
+  await until(async () => {
+    await hostClock.advance(1_000);
+    return hasEnded;
+  });
+  return starting;
+}
+
 /** `two` has begun to make the key, whose first life it has not heard of. `one` has, and says so on the host. */
 async function madeAgain() {
   const namespace = await newNamespace(host);
@@ -68,11 +85,25 @@ describe('a name that is taken again beside a deletion which its writer has not 
     );
   });
 
+  it('is waited for by a replica that starts, as long as a replica that lives may be silent', async () => {
+    const { namespace, records, one, stream, make } = await madeAgain();
+    const { making } = await make();
+    await one.stop();
+    const before = await records.get(replicaName('one'));
+    const hostClock = new VirtualClock();
+    const starting = started(namespace, { replica: 'one', hostClock });
+    await until(async () => (await records.get(replicaName('one')))?.version !== before?.version);
+    await hostClock.advance(4_000);
+    stream.goOn();
+    const [again] = await Promise.all([starting, making]);
+    expect((await again.get('/key')).record?.value).toBe('"again"');
+  });
+
   it('is believed by a replica that hears the writer only after it serves', async () => {
     const { namespace, one, two, stream, make } = await madeAgain();
     const { making } = await make();
     await one.stop();
-    const again = await started(namespace, { replica: 'one' });
+    const again = await startedUnheard(namespace, 'one');
     expect((await again.get('/key')).record).toBeUndefined();
     const watch = await again.watch('/', await again.currentRevision());
     stream.goOn();
@@ -88,7 +119,7 @@ describe('a name that is taken again beside a deletion which its writer has not 
   it('is believed by a replica that has started between the deletion and the new record', async () => {
     const { namespace, one, two, stream, make } = await madeAgain();
     await one.stop();
-    const three = await started(namespace, { replica: 'three' });
+    const three = await startedUnheard(namespace, 'three');
     const { making } = await make();
     await beat(three);
     expect(three.unusable.get(nameOf('/key'))).toMatch(/^it may be an older version/);
@@ -100,7 +131,7 @@ describe('a name that is taken again beside a deletion which its writer has not 
   it('is believed by a replica that could not judge it, once the writer has changed it', async () => {
     const { namespace, records, one, two, stream, make } = await madeAgain();
     await one.stop();
-    const three = await started(namespace, { replica: 'three' });
+    const three = await startedUnheard(namespace, 'three');
     const { making } = await make();
     await beat(three);
     const word = await records.get(replicaName('three'));
@@ -131,7 +162,7 @@ describe('a name that is taken again beside a deletion which its writer has not 
     stream.goOn();
     await making;
     for (const store of [one, two]) await store.stop();
-    const three = await started(namespace, { replica: 'three' });
+    const three = await startedUnheard(namespace, 'three');
     expect(await valueIn(three)).toBe('"again"');
   });
 
@@ -146,13 +177,10 @@ describe('a name that is taken again beside a deletion which its writer has not 
       await beat(store);
       await store.stop();
     }
-    const [three, four] = [
-      await started(namespace, { replica: 'three' }),
-      await started(namespace, { replica: 'four' }),
-    ];
+    const [three, four] = [await started(namespace, { replica: 'three' }), await startedUnheard(namespace, 'four')];
     await records.create(nameOf('/key'), copy);
     for (let beats = 0; beats < 3; beats++) for (const store of [three, four]) await beat(store);
-    const five = await started(namespace, { replica: 'five' });
+    const five = await startedUnheard(namespace, 'five');
     for (const store of [three, four, five]) {
       expect((await store.get('/key')).record).toBeUndefined();
       expect(store.unusable.get(nameOf('/key'))).toMatch(/older version/);

@@ -4,6 +4,7 @@
 import type { StoredRecord } from '../../store.ts';
 import type { HostRecord } from '../records/host-records.ts';
 import { replicaName, type Sight } from '../records/record-format.ts';
+import { mostTold } from './graves.ts';
 import type { AgeVerdict, Succession } from './succession.ts';
 
 export interface Told {
@@ -25,6 +26,8 @@ export class LastSeen {
   readonly #sights: readonly Sight[];
   readonly #reached: number;
   readonly since: number;
+  /** False where a replica could not tell all deletions. */
+  readonly isSinceCertain: boolean;
   /** What was deleted, as far as the replicas had read. */
   readonly gone: readonly string[];
   /** True if a replica had more records that it did not believe than it could name. */
@@ -40,6 +43,7 @@ export class LastSeen {
     this.isIncomplete = sights.some(({ putBack }) => putBack === 'tooMany');
     this.isSetBack = sights.some(({ isSetBack }) => isSetBack);
     this.since = Math.max(0, ...sights.map(({ since }) => since));
+    this.isSinceCertain = sights.every(({ gone }) => gone.length < mostTold);
     this.gone = sights.flatMap(({ gone }) => gone);
     // A replica of an older version does not say how far it had read, and records of its time say less.
     const older = told.filter(({ sight }) => sight === undefined).map(({ version }) => version);

@@ -43,7 +43,7 @@ export class Succession {
   /** Versions of own beats that came back, oldest first. Time without a beat does not count: the changes of that time come later. */
   readonly #beats: number[] = [];
   /** Of the replicas before this one, until its own beats reach back so far. */
-  #inherited = 0;
+  #inherited = { since: 0, isCertain: true };
   #sampledMs = Number.NEGATIVE_INFINITY;
   /** Of values that were believed until somebody edited the record by hand: they may be put back. */
   readonly #spoiled = new Map<string, string>();
@@ -60,17 +60,21 @@ export class Succession {
     if (this.#beats.length > samples) this.#beats.shift();
   }
 
-  inherit(since: number): void {
-    this.#inherited = since;
+  /** Not `isCertain`: who had read less was not late, but nobody could be told of so many deletions. */
+  inherit(since: number, isCertain: boolean): void {
+    this.#inherited = { since, isCertain };
   }
 
   /** Whoever writes a record now has read the store up to this version. */
   get since(): number {
-    return Math.max(this.#inherited, this.#ownSince, this.graves.since);
+    return Math.max(this.#inherited.since, this.#lateSince, this.graves.since);
   }
 
-  get #ownSince(): number {
-    return this.#beats.length < samples ? 0 : (this.#beats[0] ?? 0);
+  /** Whoever had read less is too late. */
+  get #lateSince(): number {
+    const { since, isCertain } = this.#inherited;
+    const ownSince = this.#beats.length < samples ? 0 : (this.#beats[0] ?? 0);
+    return Math.max(isCertain ? since : 0, ownSince);
   }
 
   /** The record now has content that no replica believes. */
@@ -120,7 +124,7 @@ export class Succession {
     { offset, isRevoked = () => false }: Pick<Predecessor, 'offset' | 'isRevoked'>,
   ): AgeVerdict {
     const { after, created, replaced } = versionsIn(data);
-    if (after === undefined || after < this.#ownSince) return 'old';
+    if (after === undefined || after < this.#lateSince) return 'old';
     if (created !== undefined && this.graves.isGoneAfter(name, created)) return 'old';
     if (isRevoked(replaced === undefined ? undefined : replaced + offset)) return 'old';
     const mayBeGone = created === undefined && this.graves.isGoneAfter(name, after);

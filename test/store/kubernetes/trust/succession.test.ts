@@ -30,6 +30,18 @@ describe('Succession', () => {
   });
 });
 
+describe('Succession, of a name that was not heard of', () => {
+  it('is sure that a writer is too late, unless more was deleted than could be told', () => {
+    const verdictAfter = (isCertain: boolean, after: number) => {
+      const succession = new Succession(new VirtualClock());
+      succession.inherit(50, isCertain);
+      return succession.verdictOfUnheard(first(after), { offset: 0 });
+    };
+    expect([verdictAfter(true, 49), verdictAfter(false, 49)]).toEqual(['old', 'perhapsOld']);
+    expect([verdictAfter(true, 50), verdictAfter(false, 50)]).toEqual([undefined, undefined]);
+  });
+});
+
 describe('Succession, of a record that could not be judged', () => {
   const change = { name: 'hw-a', version: 910, data: { after: '905', created: '900', replaced: '900' } };
   const verdictOf = (of: typeof change, guessed: number | undefined, missedAfter?: number) =>
