@@ -8,10 +8,11 @@ import type { PatchFailure } from '../../plan/step.ts';
 import type { ReferenceResolver } from '../../references/reference-names.ts';
 import type { PatchWrite } from '../set/blamed-patch.ts';
 import type { ChangedParts, MapName } from '../set/changed-parts.ts';
+import type { GivenUp } from '../set/failure.ts';
 import type { Kept } from '../set/keep-last.ts';
 import type { PatchDigests } from '../set/patch-digests.ts';
 import type { PatchCounts } from '../set/patch-metrics.ts';
-import type { CompiledPatch, PatchSet } from '../set/patch-set.ts';
+import type { PatchSet } from '../set/patch-set.ts';
 import type { PatchView } from '../set/view.ts';
 import type { FoundReference } from './reference-patch.ts';
 
@@ -65,8 +66,8 @@ export interface Pass extends ForwardInput {
   references: FoundReference[];
   /** In the order of the list: needed to find the patch that made an invalid result. */
   writes: PatchWrite[];
-  /** Patches that made the result of an earlier try invalid, with the message; their onError lets the object go on. */
-  givenUp: ReadonlyMap<CompiledPatch, string>;
+  /** What made the result of an earlier try invalid; its onError lets the object go on. */
+  givenUp: GivenUp;
   trace: Trace | undefined;
   /** The first patch that failed and, by its onError, does not fail its object. */
   lapse: PatchFailure | undefined;

@@ -8,7 +8,6 @@ import { writeResults } from '../../../expression/path/write-results.ts';
 import { keyOf } from '../../../object/meta/object.ts';
 import { emptyMap } from '../../../object/text/json.ts';
 import type { Draft } from '../../plan/draft.ts';
-import { shownPlace } from '../../plan/excerpt.ts';
 import type { ResultProblem } from '../../plan/kind.ts';
 import type { PatchFailure } from '../../plan/step.ts';
 import { isNewVirtualObject } from '../../plan/update-patch.ts';
@@ -23,7 +22,17 @@ import { textsNow, translate } from '../entry/translate.ts';
 import { problemOfKeyCount, problemOfResult } from '../result/validate-result.ts';
 import { blamedPatchOf, type PatchWrite } from '../set/blamed-patch.ts';
 import { isOfWholeMap } from '../set/changed-parts.ts';
-import { type Failed, failureOf, faultOf } from '../set/failure.ts';
+import {
+  errorsOf,
+  type Failed,
+  failureOf,
+  faultOf,
+  type GivenUp,
+  giveUp,
+  insteadOf,
+  isPartial,
+  wrongObject,
+} from '../set/failure.ts';
 import { Kept } from '../set/keep-last.ts';
 import type { PatchDigests } from '../set/patch-digests.ts';
 import type { CompiledPatch, PatchSet } from '../set/patch-set.ts';
@@ -140,10 +149,10 @@ export class Patcher {
   #afterWrong(problem: ResultProblem, pass: Pass): Tried {
     const { givenUp, references } = pass;
     const blamed = blamedPatchOf(pass.writes, pass.view, problem.place);
-    if (blamed === undefined || blamed.entry.onError === 'fail' || givenUp.has(blamed))
-      return { ...this.#wrongResult(problem, blamed, pass), references };
     // The patch made an invalid object: that counts as its failure, and its onError decides.
-    return { kind: 'again', givenUp: new Map([...givenUp, [blamed, problem.message]]) };
+    const next = blamed && blamed.entry.onError !== 'fail' ? giveUp(givenUp, blamed, problem) : undefined;
+    if (next === undefined) return { kind: 'failed', failure: this.#wrongResult(problem, blamed, pass), references };
+    return { kind: 'again', givenUp: next };
   }
 
   /** Runs patches whose places do not overlap in one call of the sandbox. */
@@ -152,7 +161,7 @@ export class Patcher {
     for (const patch of run) {
       const matches = matchesIn(pass, patch, 'forward');
       const message = pass.givenUp.get(patch);
-      if (message !== undefined) {
+      if (typeof message === 'string') {
         const failed = this.#fallBack(faultOf(patch, matches, message), pass);
         if (failed !== undefined) return failed;
       } else if (patch.isLabels || patch.reference !== undefined) {
@@ -185,10 +194,14 @@ export class Patcher {
   }
 
   /** Writes the results of one patch, or applies its onError. */
-  #settle(write: ValuesToWrite, { results: values, errors }: GroupResult, pass: Pass): Failed | undefined {
+  #settle(write: ValuesToWrite, { results, errors: thrown }: GroupResult, pass: Pass): Failed | undefined {
     const { patch, matches } = write;
     this.#options.counts.evaluated(patch.index, matches.values.length);
-    if (errors.length > 0) return this.#fallBack({ patch, matches, errors }, pass);
+    const errors = [...thrown, ...errorsOf(pass.givenUp, patch, matches)];
+    const ended = errors.length > 0 ? this.#fallBack({ patch, matches, errors }, pass) : undefined;
+    if (ended !== undefined || (errors.length > 0 && !isPartial({ patch, matches, errors }))) return ended;
+    const values = errors.length === 0 ? results : [...results];
+    for (const { at } of errors) (values as unknown[])[at] = matches.values[at];
     const isWhole = matches.whole !== undefined;
     const isOfMap = isOfWholeMap(patch.path);
     const tooMany = isOfMap ? problemOfKeyCount(values) : undefined;
@@ -221,12 +234,9 @@ export class Patcher {
     if (endsPass) return failed;
     if (onError === 'keepLast') {
       pass.kept ??= new Kept();
-      pass.kept.add(patch, failed.matches);
+      pass.kept.add(failed);
     }
-    if (pass.lapse === undefined) {
-      const instead = onError === 'skip' ? 'the value is left as it is' : 'the host keeps its value';
-      pass.lapse = { ...failure, message: `${failure.message}; ${instead}` };
-    }
+    pass.lapse ??= { ...failure, message: `${failure.message}; ${insteadOf(failed)}` };
     return undefined;
   }
 
@@ -257,23 +267,13 @@ export class Patcher {
     return failureOf(failed, this.#options.sourceOf(failed.patch.index, field));
   }
 
-  #wrongResult(
-    { message, place }: ResultProblem,
-    blamed: CompiledPatch | undefined,
-    { translation }: Pass,
-  ): { kind: 'failed'; failure: PatchFailure } {
-    const failure = { at: shownPlace(place.join('.')), class: 'type' };
-    if (blamed === undefined) {
-      this.#options.counts.failedTogether('type');
-      const said = `after all patches the object is no valid ${translation.kind.kind}: ${message}`;
-      return { kind: 'failed', failure: { ...failure, message: said } };
-    }
-    const { index, entry } = blamed;
-    const said = `patch ${index} makes the object no valid ${translation.kind.kind}: ${message}`;
-    this.#options.counts.failed(index, 'type', said);
-    const source = this.#options.sourceOf(index, blamed.forward === undefined ? 'path' : 'expression');
-    const named = { patch: index, path: entry.path, message: said, ...(source !== undefined && { source }) };
-    return { kind: 'failed', failure: { ...failure, ...named } };
+  #wrongResult(problem: ResultProblem, blamed: CompiledPatch | undefined, { translation }: Pass): PatchFailure {
+    const { counts, sourceOf } = this.#options;
+    const source = blamed && sourceOf(blamed.index, blamed.forward === undefined ? 'path' : 'expression');
+    const failure = wrongObject(problem, { kind: translation.kind.kind, blamed, source });
+    if (blamed === undefined) counts.failedTogether('type');
+    else counts.failed(blamed.index, 'type', failure.message);
+    return failure;
   }
 
   /** Reverses the values that the host changed: the new values of the virtual object, and the values that must stay on the host. */
@@ -285,7 +285,7 @@ export class Patcher {
   }
 }
 
-const noneGivenUp: ReadonlyMap<CompiledPatch, string> = new Map();
+const noneGivenUp: GivenUp = new Map();
 
 function isOfWholeObject({ path }: CompiledPatch): boolean {
   return path.segments.length === 0;

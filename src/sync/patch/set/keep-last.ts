@@ -1,11 +1,10 @@
 // onError: keepLast. Remembers which parts of a draft a failed patch leaves as they are on the host: single labels and
 // annotations, or the whole payload for any path below it. Pure.
-import type { Matches } from '../../../expression/path/path.ts';
 import type { Draft } from '../../plan/draft.ts';
 import { mapOfKeys } from '../../plan/keys/key-rules.ts';
 import type { HostItem, SyncedKind } from '../../plan/kind.ts';
 import { isOfWholeMap, type MapName, type Part } from './changed-parts.ts';
-import type { CompiledPatch } from './patch-set.ts';
+import { type Failed, isPartial } from './failure.ts';
 import { isProtectedAnnotation, isProtectedLabel } from './protected.ts';
 
 type Parts = Pick<Draft, Part>;
@@ -15,12 +14,14 @@ export class Kept {
   readonly #whole = new Set<MapName>();
   keepsPayload = false;
 
-  add(patch: CompiledPatch, matches: Matches): void {
+  add(failed: Failed): void {
+    const { patch, matches, errors } = failed;
+    const keys = isPartial(failed) ? errors.map(({ at }) => matches.keys[at]) : matches.keys;
     const isOfWhole = isOfWholeMap(patch.path);
     for (const part of patch.parts) {
       if (part === 'payload') this.keepsPayload = true;
       else if (isOfWhole) this.#whole.add(part);
-      else for (const matched of matches.keys) this.#keys[part].add(String(matched));
+      else for (const matched of keys) this.#keys[part].add(String(matched));
     }
   }
 

@@ -17,10 +17,10 @@ import {
 
 setUp();
 
-async function forward(entries: readonly Fields[], found: typeof host | null = host) {
+async function forward(entries: readonly Fields[], found: typeof host | null = host, given: typeof virtual = virtual) {
   const { patcher, translation, restored } = await begin(entries);
-  const draft = draftHost(virtual, place, translation);
-  const made = await patcher.forward({ virtual, host: found ?? undefined, draft, translation });
+  const draft = draftHost(given, place, translation);
+  const made = await patcher.forward({ virtual: given, host: found ?? undefined, draft, translation });
   if (made.kind === 'failed') return made.failure.message;
   const { labels, annotations, payload } = made.draft;
   const subsets = payload['subsets'] as { addresses: { ip: string }[] }[];
@@ -192,6 +192,52 @@ describe('onError: keepLast', () => {
   it('removes a key that the host does not have', async () => {
     const made = await forward([{ path: `metadata.labels["${release}"]`, expression: thrown, onError: 'keepLast' }]);
     expect(made).toMatchObject({ labels: { team: 'a' }, annotations: before.annotations });
+  });
+});
+
+describe('onError of a patch with several labels or annotations', () => {
+  const many = { ...virtual, annotations: { a: 'good', b: 'bad', c: 'fine', d: 'bad' } };
+  const onHost = { ...host, annotations: { ...host.annotations, b: 'of the host', c: 'of before' } };
+  const expressions: [what: string, expression: string][] = [
+    ['throws', 'value === "bad" ? value.x.y : value + "!"'],
+    ['returns a number', 'value === "bad" ? 7 : value + "!"'],
+  ];
+  it.each(expressions)('goes by key where the expression %s', async (_what, expression) => {
+    const entries = (onError: 'skip' | 'keepLast'): Fields[] => [
+      { path: 'metadata.annotations[*]', expression, onError },
+    ];
+    const { d: _, ...skipped } = { a: 'good!', b: 'bad', c: 'fine!', d: 'bad' };
+    expect(await forward(entries('skip'), onHost, many)).toMatchObject({
+      annotations: { ...skipped, d: 'bad' },
+      lapse: expect.stringMatching(/values? (of this patch )?(is|are) left as (it is|they are)$/),
+    });
+    await opened?.stop();
+    expect(await forward(entries('keepLast'), onHost, many)).toMatchObject({
+      annotations: { a: 'good!', b: 'of the host', c: 'fine!' },
+      lapse: expect.stringMatching(/; the host keeps its values?$/),
+    });
+    await opened?.stop();
+    expect(await forward([{ path: 'metadata.annotations[*]', expression }], onHost, many)).toContain('patch 0');
+  });
+
+  it('goes by key where single labels are no labels', async () => {
+    const labelled = { ...virtual, labels: { a: 'x', b: 'y', c: 'z' } };
+    const expression = 'value === "y" ? "two words" : value + "1"';
+    const entry = { path: 'metadata.labels[*]', expression, onError: 'skip' as const };
+    expect(await forward([entry], host, labelled)).toMatchObject({
+      labels: { a: 'x1', b: 'y', c: 'z1' },
+      lapse: expect.stringContaining('the value is left as it is'),
+    });
+  });
+
+  it('gives up the whole patch where very many values are wrong', async () => {
+    const labels = Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`k${n}`, n < 40 ? 'bad' : 'good']));
+    const expression = 'value === "bad" ? "two words" : value + "1"';
+    const entry = { path: 'metadata.labels[*]', expression, onError: 'skip' as const };
+    expect(await forward([entry], host, { ...virtual, labels })).toMatchObject({
+      labels,
+      lapse: expect.stringContaining('all values of this patch are left as they are'),
+    });
   });
 });
 
