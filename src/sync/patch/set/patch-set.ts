@@ -9,7 +9,7 @@ import { type CompiledPath, type MatchOptions, parsePath } from '../../../expres
 import { type Segment, segmentsText } from '../../../expression/path/path-grammar.ts';
 import { nearestKey } from '../../../object/meta/nearest-key.ts';
 import type { KeyOwner } from '../../plan/keys/merge-keys.ts';
-import { type Part, partsOf } from './changed-parts.ts';
+import { isOfWholeMap, type MapName, mapsOnPath, type Part, partsOf } from './changed-parts.ts';
 import { type PatchTarget, whyProtected } from './protected.ts';
 import { reach } from './reach.ts';
 
@@ -210,7 +210,15 @@ function ownersOf(patches: readonly CompiledPatch[], map: 'labels' | 'annotation
     else if (owner !== undefined) named.set(last.key, owner);
   }
   const wide = below.filter(({ path }) => path.segments[2]?.kind === 'every');
-  return { named, rest: ownerBy(wide, placeOf(map, { kind: 'key', key: '' })) };
+  const rest = ownerBy(wide, placeOf(map, { kind: 'key', key: '' }));
+  return { named, rest: rest ?? (isReversedAsWholeOnly(patches, map) ? 'host' : undefined) };
+}
+
+/** Whether the whole map has a reverse expression, alone or with more of the object, and no expression changes it as a whole forward. */
+function isReversedAsWholeOnly(patches: readonly CompiledPatch[], map: MapName): boolean {
+  const whole = patches.filter(({ path }) => isOfWholeMap(path) && mapsOnPath(path).includes(map));
+  const isForward = ({ forward, isLabels, reference }: CompiledPatch) => forward !== undefined || isLabels || reference;
+  return whole.some(({ back }) => back !== undefined) && !whole.some(isForward);
 }
 
 function placeOf(map: 'labels' | 'annotations', last: Segment): Segment[] {

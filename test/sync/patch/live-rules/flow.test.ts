@@ -153,8 +153,15 @@ describe('patches in both directions', () => {
     expect(tenantOnly(annotations(world.copy('web')))).toEqual({ a: '1', n: 'plain' });
   });
 
-  it('only a reverse expression: the host owns it, the tenant follows', async () => {
-    await start({ patches: [entry({ path: 'metadata.annotations.k', reverseExpression: '"from-" + value' })] }, (w) =>
+  const all = 'Object.fromEntries(Object.entries(value).map(([k, v]) => [k, "from-" + v]))';
+  it.each([
+    ['metadata.annotations.k', '"from-" + value'],
+    ['metadata.annotations[*]', '"from-" + value'],
+    ['metadata.annotations', all],
+    ['metadata', `({ ...value, annotations: (value => ${all})(value.annotations) })`],
+    ['', `({ metadata: { ...value.metadata, annotations: (value => ${all})(value.metadata.annotations) } })`],
+  ])('only a reverse expression at "%s": the host owns it, the tenant follows', async (path, reverseExpression) => {
+    await start({ patches: [entry({ path, reverseExpression })] }, (w) =>
       putPair(w, 'web', '10.0.0.1', { annotations: { k: 'first' } }),
     );
     expect(annotations(world.copy('web'))['k']).toBe('first');
