@@ -3,6 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
+import { countFinders } from './mutants/count-finders.ts';
 import { type Mutant, mutants } from './mutants/mutants.ts';
 import { playMutants } from './mutants/play-mutants.ts';
 import { boundariesOf } from './play/boundaries.ts';
@@ -24,6 +25,7 @@ npm run rig -- --soak SEED [--minutes N] [--seconds N]               an hour of 
 npm run rig -- --mutants [--report FILE]                             plants mistakes in src/sync/plan: the model must disagree with each
 npm run rig -- --holes [--report FILE]                               puts holes back that were mended, and others: each is found within 500 seeds
 npm run rig -- --mutant NAME                                         plants one of them
+npm run rig -- --finders SECONDS [--mutant NAME]                     how many of the seeds find each hole, so many seconds for each
 `;
 /** Minimising takes a minute, and the first failures say most. */
 const minimisedFailures = 3;
@@ -50,6 +52,7 @@ async function command(words: readonly string[]): Promise<number> {
       mutants: { type: 'boolean', default: false },
       mutant: { type: 'string' },
       holes: { type: 'boolean', default: false },
+      finders: { type: 'string' },
       jobs: { type: 'string', default: String(availableParallelism()) },
     },
   });
@@ -60,6 +63,11 @@ async function command(words: readonly string[]): Promise<number> {
   if (values.replay !== undefined) return replay(wholeNumber('--replay', values.replay, 0, greatestSeed));
   const jobs = wholeNumber('--jobs', values.jobs, 1, 256);
   const report = values.report === undefined ? undefined : () => new MistakeReport(values.report ?? '', commit());
+  if (values.finders !== undefined) {
+    const chosen =
+      values.mutant === undefined ? mutants.filter(({ kind }) => kind !== 'plan') : mutantsNamed(values.mutant);
+    return countFinders({ jobs, chosen, seconds: wholeNumber('--finders', values.finders, 1, 100_000), tell: print });
+  }
   if (values.mutant !== undefined)
     return playMutants({ jobs, chosen: mutantsNamed(values.mutant), report: report?.() });
   if (values.holes || values.mutants) {
