@@ -1,6 +1,7 @@
 // Sends requests to the database thread and returns a promise for each answer. When the thread dies, all open and all later
 // requests fail; the thread is never restarted.
 import { Worker } from 'node:worker_threads';
+import { threadEnvironment } from '../../thread-environment.ts';
 import { StoreFault } from '../errors.ts';
 import type { FromWorker, OpenFailure, RequestKind, Requests, SqliteWorkerData, ToWorker } from './sqlite-messages.ts';
 
@@ -35,9 +36,8 @@ export class SqliteThread {
 
   /** Opens the database. Rejects when the file is locked or damaged. */
   start(): Promise<Opened> {
-    // The environment may hold credentials, and the thread does not need it.
-    const resourceLimits = { maxYoungGenerationSizeMb };
-    const worker = new Worker(this.#url, { workerData: this.#data, env: {}, name: 'store', resourceLimits });
+    const given = { workerData: this.#data, name: 'store', resourceLimits: { maxYoungGenerationSizeMb } };
+    const worker = new Worker(this.#url, { ...given, env: threadEnvironment() });
     this.#worker = worker;
     worker.on('message', (message: FromWorker) => this.#receive(message));
     worker.on('error', (error: Error) => this.#lose(`it threw: ${error.message}`, error));

@@ -3,6 +3,7 @@
 import { Worker } from 'node:worker_threads';
 import type { Clock, Timer } from '../../../clock.ts';
 import { type Evaluated, type EvaluationKind, playgroundLimits } from '../../../pages/playground-api.ts';
+import { threadEnvironment } from '../../../thread-environment.ts';
 import type { EvaluationThreadData, FromThread, ToThread } from './evaluation-thread.ts';
 
 /** Beyond its own limit the thread gets this time to say so; then it hangs in something that the limit does not reach. */
@@ -92,8 +93,7 @@ export class Evaluations {
   #open(): Worker {
     const thread = new Worker(this.#program, {
       workerData: this.#data,
-      // The environment may hold credentials, and the thread does not need it.
-      env: {},
+      env: threadEnvironment(),
       name: 'playground',
       resourceLimits: { maxOldGenerationSizeMb: heapMb },
     });
