@@ -43,8 +43,10 @@ describe('the checker of stores', () => {
   const elsewhere = ['early acknowledgement', 'state in steps', ...Object.keys(plantedReplicas)];
   const inMemory = Object.entries(plants).filter(([plant]) => !elsewhere.includes(plant));
   it.each(inMemory)('finds the planted bug "%s" by its judge "%s"', async (plant, name) => {
-    const { violations } = await tallyOf('memory', seeds(20), plant as Plant);
-    expect(violations.map(({ judge: spoke }) => spoke)).toContain(name);
+    const spoke = new Set<string>();
+    for (let seed = 0; seed < 20 && !spoke.has(name); seed++)
+      for (const { judge: one } of (await tallyOf('memory', [seed], plant as Plant)).violations) spoke.add(one);
+    expect([...spoke]).toContain(name);
   });
 
   // Two processes and an API server: in `.ci/proof replicas`.
