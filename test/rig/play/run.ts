@@ -118,7 +118,7 @@ export async function play(schedule: Schedule, { faultless, tell, corrupt }: Pla
     new NoList(board),
     new Futures(world, board),
     new OneName(world, board),
-    new AfterOutage(world, board),
+    new AfterOutage(world, board, faults),
     new TriedAgain(world, board, faults),
     new Repairs(world, board),
   );

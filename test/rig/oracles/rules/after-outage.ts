@@ -1,5 +1,6 @@
 // What failed, or was to be written, while the host answered nothing for long is written soon after it answers again, however far back-off has grown. In:
 // requests, answers and lines of watches. Judged when the write comes. What failed without the proxy, as nobody took its connection, counts too.
+import type { LiveFault } from '../../faults/live-fault.ts';
 import type { World, WorldEars } from '../../play/world.ts';
 import type { OpenWatch } from '../../proxy/fault-proxy.ts';
 import { isWrite, type Passing, type WatchedLine } from '../../proxy/passing.ts';
@@ -34,11 +35,13 @@ interface Known {
 export class AfterOutage implements WorldEars {
   readonly #world: World;
   readonly #board: Board;
+  readonly #faults: readonly LiveFault[];
   readonly #known = new Map<string, Known>();
 
-  constructor(world: World, board: Board) {
+  constructor(world: World, board: Board, faults: readonly LiveFault[] = []) {
     this.#world = world;
     this.#board = board;
+    this.#faults = faults;
   }
 
   #of(daemon: string): Known {
@@ -112,12 +115,20 @@ export class AfterOutage implements WorldEars {
     if (outage === undefined || sinceMs < outage.fromMs || sinceMs > outage.untilMs) return;
     const { beforeMs = 0 } = attempts.get(pathOf(passing)) ?? {};
     const nowMs = this.#world.clock.now();
-    const mayTryMs = Math.max(outage.untilMs, beforeMs + givenUpAfterMs);
+    // A kept connection that has died in silence takes a write of which the proxy sees nothing.
+    const sentMs = this.#hasDeadConnections ? Math.max(outage.untilMs, beforeMs) : beforeMs;
+    const mayTryMs = Math.max(outage.untilMs, sentMs + givenUpAfterMs);
     if (toldMs > outage.untilMs + toleranceMs || nowMs <= mayTryMs + triedAgainWithinMs) return;
     this.#board.say(
       'truth',
       'tried again late',
       `${passing.daemon} wrote ${passing.path} at ${nowMs / 1000} s; its host answers again since ${outage.untilMs / 1000} s`,
+    );
+  }
+
+  get #hasDeadConnections(): boolean {
+    return this.#faults.some(
+      ({ recipe, placed, hasStruck }) => hasStruck && placed.side === 'host' && recipe.effect === 'blackhole',
     );
   }
 

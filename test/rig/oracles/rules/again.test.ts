@@ -1,6 +1,7 @@
 // The oracles of what is tried again speak when it comes late, and say nothing when something else has given a reason to wait; and the schedules bring
 // about what they judge.
 import { expect, it } from 'vitest';
+import type { LiveFault } from '../../faults/live-fault.ts';
 import { learnedSchedule, seedsOfPlan, seedsOfScenario } from '../../play/schedule.ts';
 import type { World } from '../../play/world.ts';
 import { passingOf } from '../../proxy/passing.ts';
@@ -11,6 +12,9 @@ import { TriedAgain } from './tried-again.ts';
 
 const copies = '/api/v1/namespaces/vcluster-vc/endpoints';
 const edit = { do: 'edit' } as never;
+
+const struck = (effect: string): LiveFault =>
+  ({ recipe: { effect }, placed: { side: 'host' }, hasStruck: true }) as unknown as LiveFault;
 
 function stage() {
   const clock = { ms: 0 };
@@ -48,12 +52,14 @@ it('a write that waits for the tenth time may wait for seconds, and one behind n
 });
 
 it.each([
-  ['soon', 69_000, false, []],
-  ['late', 75_000, false, ['tried again late']],
-  ['late, and people have acted', 75_000, true, []],
-])('what has failed in an outage is written %s behind its end', (_, atMs, isTold, kinds) => {
+  ['soon', 69_000, false, '', []],
+  ['late', 75_000, false, '', ['tried again late']],
+  ['late, and people have acted', 75_000, true, '', []],
+  ['late, and a kept connection is dead', 75_000, false, 'blackhole', []],
+  ['much too late for a dead connection', 105_000, false, 'blackhole', ['tried again late']],
+])('what has failed in an outage is written %s behind its end', (_, atMs, isTold, effect, kinds) => {
   const { clock, patch, list, world, board } = stage();
-  const oracle = new AfterOutage(world, board);
+  const oracle = new AfterOutage(world, board, [struck(effect)]);
   oracle.passed(patch);
   oracle.madeUp(patch, 0);
   clock.ms = 60_000;
