@@ -1,6 +1,7 @@
 // The part of one kind in an engine: listens to the windows of the kind, queues the keys that changed, and runs one pass for each.
 // In: windows onto both clusters, two writers and the rules. Out: writes, events, metrics and the state behind `hostward status`.
 // It must never know how a window follows its cluster, nor another kind.
+
 import type { Timer } from '../../clock.ts';
 import type { Key } from '../../object/meta/object.ts';
 import type { QueuePart } from '../../queue/queue-part.ts';
@@ -18,7 +19,7 @@ import { OwnerFollower, waitsForOwner } from './owner-follower.ts';
 import { listWrites } from './pass/dry-run.ts';
 import { createEventRecorder, type EventNote, type EventRecorder } from './pass/event-recorder.ts';
 import { createSyncMetrics, type SyncMetrics } from './pass/metrics.ts';
-import { type ReconcilePorts, reconcile } from './pass/reconcile.ts';
+import { reconcile } from './pass/reconcile.ts';
 import { SyncPorts } from './pass/reconcile-ports.ts';
 import { type RecordOutcomeOptions, recordOutcome } from './pass/record-outcome.ts';
 import type { SyncRules, SyncWorld } from './pass/rules.ts';
@@ -42,7 +43,7 @@ export class Sync {
   readonly options: SyncOptions;
   readonly recent: EngineParts['recent'];
   readonly #events: EventRecorder;
-  readonly #ports: ReconcilePorts;
+  readonly ports: SyncPorts;
   /** Undefined without references. */
   readonly referrers: Referrers | undefined;
   readonly #recordOptions: RecordOutcomeOptions;
@@ -86,10 +87,7 @@ export class Sync {
       laneOf: (key) => key.slice(0, key.indexOf('/')),
     });
     this.#events = createEventRecorder({
-      writer: options.virtualWriter,
-      kind,
-      clock,
-      log,
+      ...{ writer: options.virtualWriter, kind, clock, log },
       onOutcome: (outcome) => this.metrics.events.inc({ outcome }),
     });
     this.#writes = new WriteLog({ log, clock });
@@ -117,13 +115,13 @@ export class Sync {
     this.massDelete = new MassDelete({ ...options, world, others, enqueue: shared.enqueue });
     const { massDelete } = this;
     const { guard } = massDelete;
-    this.#ports = new SyncPorts({ ...options, ...shared, referrers: this.referrers, world, queue, guard });
+    this.ports = new SyncPorts({ ...options, ...shared, referrers: this.referrers, world, queue, guard });
     this.#listener = new WindowFollower({
       ...shared,
       world,
       massDelete,
       isLeader: options.isLeader,
-      isWriting: (key) => this.#ports.storedAsRequested.isWriting(key),
+      isWriting: (key) => this.ports.storedAsRequested.isWriting(key),
       ownerChanged: () => this.#owner.changed(),
       hostProven: () => void this.proven.sweep(shared.enqueue),
     });
@@ -235,7 +233,7 @@ export class Sync {
 
   /** Facts for a decision that do not come from the windows; also for status. */
   circumstances(key: Key): Circumstances {
-    return this.#ports.circumstances(key);
+    return this.ports.circumstances(key);
   }
 
   /** Ignored before the first lists are in, because every key is enqueued after them. */
@@ -256,10 +254,10 @@ export class Sync {
     // another replica, and is no lag of its own.
     if (!this.options.isLeader() && !this.options.isDryRun) return void this.ledger.takeDirtySince(key);
     try {
-      const ended = await reconcile(key, this.#ports);
+      const ended = await reconcile(key, this.ports);
       const { ledger, world } = this;
       const recorded = this.options.isDryRun
-        ? await listWrites(key, ended, { world, ledger, patching: this.#ports.patching })
+        ? await listWrites(key, ended, { world, ledger, patching: this.ports.patching })
         : ended;
       recordOutcome(key, recorded, this.#recordOptions);
       // The owner may have come during the pass, before this key was recorded as waiting for it.

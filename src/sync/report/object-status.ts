@@ -71,7 +71,9 @@ export async function patchedFacts(sync: Sync, key: Key, counts = createPatchCou
   const { world } = sync;
   const seen = world.look(key, sync.circumstances(key));
   const { patcher } = world.rules;
-  return patcher === undefined ? seen : createPatching(patcher.onlooker(counts), world).forward(seen);
+  return patcher === undefined
+    ? seen
+    : createPatching(patcher.onlooker(counts), world, { ownEcho: sync.ports.ownEcho }).forward(seen);
 }
 
 /** For an object whose patches have run. */

@@ -9,6 +9,7 @@ import type { Referrers } from '../../references/referrers.ts';
 import { targetOf } from '../../references/registry.ts';
 import type { Rules } from '../../world/sources.ts';
 import type { World } from '../../world/world.ts';
+import type { OwnEcho } from './own-echo.ts';
 import type { Patching } from './reconcile.ts';
 
 /** Without a patcher it only forgets the references that earlier rules have counted. */
@@ -19,11 +20,12 @@ export function createPatching(
     referrers?: Referrers | undefined;
     /** Whether the verdicts are for the sync itself, and not only for a look at one object. */
     isForSync?: boolean;
+    ownEcho?: OwnEcho | undefined;
     /** Wraps a wait for the sandbox; see QueuePart. */
     aside?: <T>(key: Key, wait: Promise<T>) => Promise<T>;
   } = {},
 ): Patching {
-  const { referrers, isForSync = false, aside = (_, wait) => wait } = options;
+  const { referrers, isForSync = false, ownEcho, aside = (_, wait) => wait } = options;
   const namesAfter = (facts: Facts, { isRefused }: { isRefused: boolean }): Pick<Facts, 'winner' | 'nameClash'> => {
     if (isForSync) world.candidates.noteVerdict(facts.key, isRefused);
     return world.namesAfterPatches(facts);
@@ -54,7 +56,15 @@ export function createPatching(
         return facts;
       }
       const { rules } = world;
-      const patched = patcher.forward({ virtual, host, draft, translation: rules.translation });
+      const seenHost = patcher.seesHost ? ownEcho?.seenBy(facts) : undefined;
+      const { translation } = rules;
+      const patched = patcher.forward({
+        virtual,
+        host,
+        draft,
+        translation,
+        ...(seenHost !== undefined && { seenHost }),
+      });
       return patched instanceof Promise
         ? aside(facts.key, patched).then((settled) => judged(facts, settled, rules))
         : judged(facts, patched, rules);

@@ -21,6 +21,7 @@ import { BackFlowBrake } from './back-flow-brake.ts';
 import { differenceOf, dryRunOutcome } from './dry-run.ts';
 import { asSentence, type EventNote } from './event-recorder.ts';
 import type { SyncMetrics } from './metrics.ts';
+import { OwnEcho } from './own-echo.ts';
 import { createPatching } from './patching.ts';
 import { type Recent, shownObject } from './recent.ts';
 import type { Patching, ReconcilePorts } from './reconcile.ts';
@@ -68,6 +69,7 @@ export class SyncPorts implements ReconcilePorts {
   /** The host stores payloads in another order than they were sent in. */
   #hostRepacks = false;
   #patchingRules: SyncRules | undefined;
+  #ownEcho = new OwnEcho();
   #patching: Patching | undefined;
 
   constructor(options: ReconcilePortsOptions) {
@@ -89,15 +91,22 @@ export class SyncPorts implements ReconcilePorts {
     return this.#options.hostWriter;
   }
 
+  get ownEcho(): OwnEcho {
+    return this.#ownEcho;
+  }
+
   /** Opened again whenever the rules change. */
   get patching(): Patching | undefined {
     const { world, queue, referrers } = this.#options;
     const aside = <T>(key: Key, wait: Promise<T>) => queue.aside(key, wait);
     if (world.rules === this.#patchingRules) return this.#patching;
     this.#patchingRules = world.rules;
+    this.#ownEcho = new OwnEcho();
     const { patcher } = world.rules;
     const isNeeded = patcher !== undefined || referrers !== undefined;
-    this.#patching = isNeeded ? createPatching(patcher, world, { referrers, isForSync: true, aside }) : undefined;
+    this.#patching = isNeeded
+      ? createPatching(patcher, world, { referrers, isForSync: true, ownEcho: this.#ownEcho, aside })
+      : undefined;
     return this.#patching;
   }
 
@@ -146,6 +155,8 @@ export class SyncPorts implements ReconcilePorts {
       this.#backFlow.noteWrite(facts);
       return;
     }
+    const version = answer.object.metadata.resourceVersion;
+    if (world.rules.patcher?.seesHost) this.#ownEcho.note(facts, request.verb === 'remove' ? undefined : version);
     if (this.#undoesHostChange(facts, request)) this.#noteRepair(facts, lostIn(request, answer.object));
     // From now on, another write for the same virtual version repairs a change on the host: an edit, or a webhook that
     // changes every write of ours.

@@ -19,6 +19,8 @@ import type { FoundReference } from './reference-patch.ts';
 export interface ForwardInput {
   virtual: VirtualItem;
   host: HostItem | undefined;
+  /** What expressions read as the host object; default `host`. Null = there was none. */
+  seenHost?: HostItem | null | undefined;
   draft: Draft;
   translation: Translation;
   /** The result is only looked at: no trace, no write. */

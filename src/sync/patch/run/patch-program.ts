@@ -11,6 +11,8 @@ import { hostObjectOf, virtualObjectOf } from '../set/view.ts';
 export interface PatchProgram {
   /** The patches of one run share a call of the sandbox. */
   runs: readonly (readonly CompiledPatch[])[];
+  /** Some expression reads the host object. */
+  seesHost: boolean;
   /** An object that no expression reads is null, so that its changes do not cost an evaluation. */
   seenOf(input: ForwardInput): Pick<EvaluationRequest, 'hostObject' | 'virtualObject' | 'isKnown'>;
 }
@@ -23,8 +25,9 @@ export function patchProgramOf(
   const seesVirtual = patches.some((patch) => sees(patch, 'virtualObject'));
   return {
     runs: runsOf(patches, options),
-    seenOf: ({ host, virtual, translation: { kind } }) => ({
-      hostObject: seesHost ? hostObjectOf(host, kind) : null,
+    seesHost,
+    seenOf: ({ host, seenHost = host ?? null, virtual, translation: { kind } }) => ({
+      hostObject: seesHost && seenHost !== null ? hostObjectOf(seenHost, kind) : null,
       virtualObject: seesVirtual ? virtualObjectOf(virtual, kind) : null,
       // What is on the host has been through its patches.
       isKnown: host !== undefined,

@@ -52,6 +52,8 @@ export class Patcher {
   readonly set: PatchSet;
   /** Digests of everything that the results of patches depend on, except the objects. */
   readonly digests: PatchDigests;
+  /** Some expression reads the host object. */
+  readonly seesHost: boolean;
   readonly #options: PatcherOptions;
   /** The patches that change something forward, grouped into runs. */
   readonly #program: PatchProgram;
@@ -64,6 +66,7 @@ export class Patcher {
     this.#options = options;
     const forward = patches.filter((patch) => patch.forward ?? patch.reference ?? patch.isLabels);
     this.#program = patchProgramOf(forward, options);
+    this.seesHost = this.#program.seesHost;
     this.#mayOwnAnyKey = patches.some((patch) => mayOwnAnyKey(patch, options.set));
   }
 
@@ -88,12 +91,9 @@ export class Patcher {
   }
 
   #tryWithout(givenUp: Pass['givenUp'], input: ForwardInput): Tried | Promise<Tried> {
-    const { draft, virtual, host, translation, isTrial = false } = input;
+    const { draft, translation, isTrial = false } = input;
     const pass: Pass = {
-      draft,
-      virtual,
-      host,
-      translation,
+      ...input,
       isTrial,
       view: viewOf(draft, draft.payload, translation.kind.protectedFields),
       changedParts: { labels: false, annotations: false, payload: false },

@@ -211,6 +211,23 @@ describe('patches in both directions', () => {
   });
 });
 
+describe('an expression that reads the host object', () => {
+  it('is not asked again because of our own write, whose result it would read', async () => {
+    const expression = 'context.hostObject?.metadata?.annotations?.n === "a" ? "b" : "a"';
+    await start({ patches: [entry({ path: 'metadata.annotations.n', expression })] }, (w) =>
+      putPair(w, 'web', '10.0.0.1', { annotations: { n: '1' } }),
+    );
+    expect(annotations(world.copy('web'))['n']).toBe('a');
+    await editHost('other', '1');
+    await world.clock.advance(30_000);
+    const writes = [...world.virtual.writes, ...world.host.writes].length;
+    await world.clock.advance(30_000);
+    expect([...world.virtual.writes, ...world.host.writes].length).toBe(writes);
+    expect(world.eventReasons()).toEqual([]);
+    expect(tenantOnly(annotations(virtual()))).toEqual({ n: '1', other: '1' });
+  });
+});
+
 describe('the loop guard', () => {
   it('a tenant who keeps overwriting a field that the host owns is corrected once a second, and warned by an event', async () => {
     await start({ patches: [entry({ path: 'metadata.annotations.k', reverseExpression: 'value' })] }, (w) =>
