@@ -1,6 +1,6 @@
 // For how long do hostile values delay innocent objects? Some objects at once get values on which their expressions hang, loop or
 // swell, while others change at a steady rate: objects without a patch, objects with another expression, and objects with the same
-// expressions on harmless values. Between two real API servers from KUBEBUILDER_ASSETS; `--embedded`: two embedded ones.
+// expressions on harmless values. In the midst of the bad values new objects come, one of each expression, that have no copy yet. Between two real API servers from KUBEBUILDER_ASSETS; `--embedded`: two embedded ones.
 // `--playground`: nothing is bad, and two people evaluate hostile patches in the daemon's playground all the time.
 // `node bench/hostile.bench.ts [--bad 0,14,70] [--playground] [--seconds N] [--embedded]`
 import { parseArgs } from 'node:util';
@@ -12,7 +12,7 @@ import { PlaygroundLoad } from './playground-load.ts';
 import { load, settledMs, wait } from './processes.ts';
 import { Report } from './report.ts';
 import { spread } from './statistics.ts';
-import { hostNameOf, type Key, keysOf, seedHost, seedVirtual, subsetsOf } from './workload.ts';
+import { endpointsOf, hostNameOf, type Key, keysOf, seedHost, seedVirtual, subsetsOf } from './workload.ts';
 
 const { values } = parseArgs({
   options: {
@@ -67,6 +67,8 @@ const groups = [
   },
 ] as const;
 
+/** For objects without a copy, which come in the same moment as the bad values. */
+const newMostMs = 1_000;
 /** Changes a second in each group: the API servers must stay idle for the most part. */
 const perSecond = 10;
 /** Innocents may change after the last bad value has failed for the first time, but the run must not depend on it. */
@@ -93,7 +95,7 @@ async function main(): Promise<void> {
   const [virtualKubeconfig, hostKubeconfig] = [await start('virtual'), await start('host')];
   virtual = new ApiClient(await reachOf(virtualKubeconfig));
   host = new ApiClient(await reachOf(hostKubeconfig));
-  const keys = keysOf(groups.length * changes + Math.max(...bads));
+  const keys = keysOf(groups.length * changes + kinds.length + Math.max(...bads));
   await seedHost(host);
   await seedVirtual(virtual, keys);
   const patches = [...kinds, { name: 'other', expression: 'value + "!"' }];
@@ -126,21 +128,36 @@ async function measure(
 ): Promise<void> {
   const lags = groups.map((): number[] => []);
   const due = new Map<string, { atMs: number; group: number }>();
+  const lagsOfNew: number[] = [];
+  const dueNew = new Map<string, number>();
   const stop = await watchHost(host, (name, atMs) => {
+    const createdMs = dueNew.get(name);
+    if (createdMs !== undefined) lagsOfNew.push(atMs - createdMs);
+    dueNew.delete(name);
     const sent = due.get(name);
     if (sent === undefined) return;
     due.delete(name);
     lags[sent.group]?.push(atMs - sent.atMs);
   });
+  const fresh = keys.slice(groups.length * changes, groups.length * changes + kinds.length);
+  for (const key of fresh) await virtual.expect({ method: 'DELETE', path: pathOf(key) });
+  await daemon.untilIdle();
+  await wait(settledMs);
   const before = await daemon.metrics();
   await daemon.longestStallMs();
   const [beganMs, cpuMs, cpuMsOfAll] = [performance.now(), daemon.cpuMs, daemon.cpuMsOfAll];
-  const bad = keys.slice(groups.length * changes, groups.length * changes + count);
-  const badSent = inParallel(bad, bad.length, (key) => {
-    const { name, bad: badValue } = kinds[number % kinds.length] as Kind;
-    return change(key, { [name]: badValue(++number) });
-  });
-  const sent: Promise<unknown>[] = [badSent];
+  const bad = keys.slice(groups.length * changes + kinds.length, groups.length * changes + kinds.length + count);
+  const spoil = (some: readonly Key[]) =>
+    inParallel(some, some.length, (key) => {
+      const { name, bad: badValue } = kinds[number % kinds.length] as Kind;
+      return change(key, { [name]: badValue(++number) });
+    });
+  const sent: Promise<unknown>[] = [spoil(bad.slice(0, count / 2))];
+  for (const [at, key] of fresh.entries()) {
+    dueNew.set(hostNameOf(key), performance.now());
+    sent.push(createAnew(key, kinds[at] as Kind));
+  }
+  sent.push(spoil(bad.slice(count / 2)));
   for (let at = 0; at < changes; at++) {
     for (const [group, { annotationsOf }] of groups.entries()) {
       const key = keys[group * changes + at] as Key;
@@ -152,7 +169,7 @@ async function measure(
   }
   await Promise.all(sent);
   const endMs = performance.now() + lateMs;
-  while (due.size > 0 && performance.now() < endMs) await wait(100);
+  while (due.size + dueNew.size > 0 && performance.now() < endMs) await wait(100);
   stop();
   const tookMs = performance.now() - beganMs;
   for (const [group, { name, mostMs }] of groups.entries()) {
@@ -161,6 +178,9 @@ async function measure(
     const note = `p50 ${p50}, p90 ${p90}, most ${max}, ${samples} seen, ${unseen} not`;
     report.add({ name: `${run}, ${name}, p99`, value: p99, unit: 'ms', wanted: { atMost: mostMs }, note });
   }
+  const most = Math.max(...lagsOfNew, ...[...dueNew.values()].map((sinceMs) => performance.now() - sinceMs));
+  const note = `${lagsOfNew.map(Math.round).join(', ')}, ${dueNew.size} not seen`;
+  report.add({ name: `${run}, new objects, slowest`, value: most, unit: 'ms', wanted: { atMost: newMostMs }, note });
   const after = await daemon.metrics();
   const told = ['hostward_sandbox_starts_total', 'hostward_expression_evaluations_total'].flatMap((series) =>
     [...after]
@@ -181,11 +201,26 @@ function share(cpuMs: number, ofMs: number): string {
   return `${Math.round((100 * cpuMs) / ofMs)} %`;
 }
 
+function createAnew(key: Key, { name, good }: Kind): Promise<string> {
+  const made = endpointsOf(key, ++changed, 7) as { metadata: object };
+  const metadata = { ...made.metadata, annotations: { [name]: good(++number) } };
+  return virtual.expect({
+    method: 'POST',
+    path: `/api/v1/namespaces/${key.namespace}/endpoints`,
+    body: JSON.stringify({ ...made, metadata }),
+    contentType: 'application/json',
+  });
+}
+
+function pathOf({ namespace, name }: Key): string {
+  return `/api/v1/namespaces/${namespace}/endpoints/${name}`;
+}
+
 /** Changes the addresses and some annotations, so that every change needs a write on the host. */
 function change(key: Key, annotations: Record<string, string | null>): Promise<string> {
   return virtual.expect({
     method: 'PATCH',
-    path: `/api/v1/namespaces/${key.namespace}/endpoints/${key.name}`,
+    path: pathOf(key),
     body: JSON.stringify({ metadata: { annotations }, subsets: subsetsOf(++changed & 0xffff, 7) }),
     contentType: 'application/merge-patch+json',
   });
