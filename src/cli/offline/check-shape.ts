@@ -11,6 +11,7 @@ import {
 import { inQuotes } from '../../object/text/in-quotes.ts';
 import { isRecord } from '../../object/text/json.ts';
 import { problemOfSubsets } from '../../sync/kinds/endpoints/validate-subsets.ts';
+import { withoutTopology } from '../../sync/kinds/endpointslices/items.ts';
 import { problemOfPayload } from '../../sync/kinds/endpointslices/validate-payload.ts';
 import { placeText } from '../../sync/kinds/payload/problem.ts';
 import { isOfflineKind } from './offline-kinds.ts';
@@ -122,20 +123,22 @@ function said(value: string, problem: string): string {
 }
 
 /** The judges of a payload tell the first problem; asked for each part alone, they tell the first one of each. */
-function payloadFaults(object: Record<string, unknown>): ShapeFault[] {
-  const isSlice = object['kind'] === 'EndpointSlice';
+function payloadFaults(found: Record<string, unknown>): ShapeFault[] {
+  const isSlice = found['kind'] === 'EndpointSlice';
+  const { endpoints } = found;
+  const object = isSlice && Array.isArray(endpoints) ? { ...found, endpoints: withoutTopology(endpoints) } : found;
   const problemOf = (payload: Record<string, unknown>) =>
     isSlice ? problemOfPayload(payload) : problemOfSubsets(payload['subsets'] ?? []);
-  const found = new Map<string, ShapeFault>();
+  const faults = new Map<string, ShapeFault>();
   for (const { payload, place } of [{ payload: object, place: [] }, ...(isSlice ? sliceParts : subsetParts)(object)]) {
     const problem = problemOf(payload);
     if (problem === undefined) continue;
     const whole = problem.place.map((key, at) => place[at] ?? key);
     const words = problem.message.slice(placeText(problem.place).length + 1);
     const name = placeText(whole);
-    if (!found.has(name)) found.set(name, { place: whole, text: `${name} ${words}` });
+    if (!faults.has(name)) faults.set(name, { place: whole, text: `${name} ${words}` });
   }
-  return [...found.values()];
+  return [...faults.values()];
 }
 
 interface Part {

@@ -1,6 +1,8 @@
 // The fields of an EndpointSlice that sync keeps.
 import type { KubeObject } from '../../../object/meta/object.ts';
+import { isRecord } from '../../../object/text/json.ts';
 import type { HostItem, VirtualItem } from '../../plan/kind.ts';
+import { mapped } from '../payload/canonical.ts';
 import { projectHostItem, projectVirtualItem } from '../payload/items.ts';
 import type { ObjectReference } from '../payload/pod-reference.ts';
 
@@ -12,7 +14,6 @@ export interface SliceEndpoint {
   targetRef?: ObjectReference;
   zone?: string;
   hints?: Record<string, { name: string }[]>;
-  deprecatedTopology?: Record<string, string>;
 }
 
 export interface SlicePort {
@@ -43,7 +44,16 @@ export function projectHostSlice(object: KubeObject): HostSlice {
 function payloadIn({ addressType, endpoints, ports }: KubeObject): SlicePayload {
   return {
     ...(typeof addressType === 'string' && { addressType }),
-    ...(Array.isArray(endpoints) && { endpoints: endpoints as SliceEndpoint[] }),
+    ...(Array.isArray(endpoints) && { endpoints: withoutTopology(endpoints) }),
     ...(Array.isArray(ports) && { ports: ports as SlicePort[] }),
   };
+}
+
+/** An old slice may still have this field of v1beta1; v1 drops it from every write. */
+export function withoutTopology(endpoints: readonly unknown[]): readonly SliceEndpoint[] {
+  return mapped(endpoints, (endpoint) => {
+    if (!isRecord(endpoint) || !('deprecatedTopology' in endpoint)) return endpoint;
+    const { deprecatedTopology: _, ...kept } = endpoint;
+    return kept;
+  }) as readonly SliceEndpoint[];
 }

@@ -1,10 +1,11 @@
-// The fields that discovery.k8s.io/v1 knows in an EndpointSlice. Data only.
+// The fields that discovery.k8s.io/v1 stores in an EndpointSlice. Without deprecatedTopology: v1 drops it from every write, so a
+// copy would never equal what was written. Data only.
 
 import type { Shape } from '../../plan/kind.ts';
 import { list, object, scalar, scalars } from '../payload/shapes.ts';
 
 export const fieldNames = {
-  endpoint: ['addresses', 'conditions', 'hostname', 'nodeName', 'targetRef', 'zone', 'hints', 'deprecatedTopology'],
+  endpoint: ['addresses', 'conditions', 'hostname', 'nodeName', 'targetRef', 'zone', 'hints'],
   conditions: ['ready', 'serving', 'terminating'],
   hints: ['forZones', 'forNodes'],
   hint: ['name'],
@@ -20,7 +21,6 @@ const endpoint = object({
   conditions: object(scalars(fieldNames.conditions)),
   targetRef: object(scalars(fieldNames.targetRef)),
   hints: object({ forZones: hint, forNodes: hint }),
-  deprecatedTopology: { kind: 'map', of: scalar },
 });
 
 export const payloadShape: ReadonlyMap<string, Shape> = new Map([

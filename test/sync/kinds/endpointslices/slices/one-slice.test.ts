@@ -26,6 +26,12 @@ describe('a slice of a Service without selector', () => {
     expect(world.stateOf('default/web-1')).toBe('inSync');
   });
 
+  it('has a copy without a field that the API server drops from every write', async () => {
+    const world = await started([service('web'), slice({ endpoint: { deprecatedTopology: { zone: 'a' } } })]);
+    expect(world.sliceCopy('web-1')?.['endpoints']).toEqual([{ addresses: ['10.0.0.1'], conditions: {} }]);
+    expect(world.stateOf('default/web-1')).toBe('inSync');
+  });
+
   it('names the hashed Service where the host name of the Service is hashed', async () => {
     const name = 's'.repeat(60);
     const world = await started([service(name), slice({ service: name })]);
