@@ -2,7 +2,7 @@
 // here, the problem can be blamed on the patch that made it. Pure.
 
 import { dnsLabelProblems, dnsSubdomainProblems, labelKeyProblems } from '../../../object/meta/qualified-name.ts';
-import { parseAddress, plainV4Of } from '../../../object/text/ip.ts';
+import { isMapped, parseAddress, plainV4Of } from '../../../object/text/ip.ts';
 import { isRecord, shapeOf } from '../../../object/text/json.ts';
 import type { ResultProblem } from '../../plan/kind.ts';
 import {
@@ -10,6 +10,7 @@ import {
   type Below,
   here,
   isTextMap,
+  mappedAddress,
   problemOfFields,
   problemOfList,
   resultProblem,
@@ -59,6 +60,7 @@ function problemOfAddress(address: unknown): Below | undefined {
   if (typeof ip !== 'string') return at('ip', `must be a string, found ${shapeOf(ip)}`);
   const parsed = plainV4Of(ip) >= 0 ? undefined : parseAddress(ip);
   if (parsed?.kind === 'invalid') return at('ip', `must be an IP address, but ${parsed.reason}`);
+  if (parsed !== undefined && isMapped(parsed)) return at('ip', mappedAddress);
   const isUnnamed = hostname === undefined || hostname === '';
   if (!isUnnamed && (typeof hostname !== 'string' || dnsLabelProblems(hostname).length > 0))
     return at('hostname', 'must be a DNS label');

@@ -6,7 +6,7 @@ import {
   labelKeyProblems,
   labelValueProblems,
 } from '../../../object/meta/qualified-name.ts';
-import { parseAddress, plainV4Of } from '../../../object/text/ip.ts';
+import { isMapped, parseAddress, plainV4Of } from '../../../object/text/ip.ts';
 import { isRecord, shapeOf } from '../../../object/text/json.ts';
 import type { ResultProblem } from '../../plan/kind.ts';
 import {
@@ -14,6 +14,7 @@ import {
   type Below,
   here,
   isTextMap,
+  mappedAddress,
   problemOfFields,
   problemOfList,
   resultProblem,
@@ -93,6 +94,7 @@ function wrongAddress(address: unknown, addressType: string): Below | undefined 
   if (addressType === 'IPv4' && plainV4Of(address) >= 0) return undefined;
   const parsed = parseAddress(address);
   if (parsed.kind === 'invalid') return here(`must be an IP address, but ${parsed.reason}`);
+  if (isMapped(parsed)) return here(mappedAddress);
   return parsed.family === addressType
     ? undefined
     : here(`must be an ${addressType} address, as addressType says, found an ${parsed.family} address`);

@@ -17,6 +17,9 @@ export function at(key: string, said: string): Below {
   return { place: [key], said };
 }
 
+/** kube-apiserver refuses such an address in a changed object. */
+export const mappedAddress = 'must not be an IPv4-mapped IPv6 address; write it as an IPv4 address';
+
 export function under(key: string | number, problem: Below | undefined): Below | undefined {
   return problem && { ...problem, place: [key, ...problem.place] };
 }

@@ -17,6 +17,10 @@ describe('subsets that a patch made', () => {
       [{ addresses: [{ ip: '10.0.0.1', nodeName: 'Node_1' }] }],
       'subsets[0].addresses[0].nodeName must be a DNS subdomain, or left out',
     ],
+    [
+      [{ addresses: [{ ip: '::ffff:10.1.1.1' }] }],
+      'subsets[0].addresses[0].ip must not be an IPv4-mapped IPv6 address; write it as an IPv4 address',
+    ],
     [[{ addresses: [{ ip: '10.0.0.1' }, 5] }], 'subsets[0].addresses[1] must be an object, found a number'],
     [[{ ports: {} }], 'subsets[0].ports must be an array, found an object'],
     [[{ ports: [{ port: 80 }, { port: 81 }] }], 'subsets[0].ports[0].name is required beside other ports'],

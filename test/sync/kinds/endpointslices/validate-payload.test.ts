@@ -48,6 +48,14 @@ describe('problemOfPayload() names the place of', () => {
       'endpoints[0].hints.forZones[1].name must not be the name of another hint',
     ],
     [{ endpoints: [endpoint({ ip: '10.0.0.1' })] }, 'endpoints[0] has a field "ip", which EndpointSlices do not have'],
+    [
+      { endpoints: [endpoint({ deprecatedTopology: { a: 'b' } })] },
+      'endpoints[0] has a field "deprecatedTopology", which EndpointSlices do not have',
+    ],
+    [
+      { addressType: 'IPv6', endpoints: [endpoint({ addresses: ['::ffff:10.0.0.1'] })] },
+      'endpoints[0].addresses[0] must not be an IPv4-mapped IPv6 address',
+    ],
     [{ ports: [{ port: 70_000 }] }, 'ports[0].port must be a whole number from 1 to 65535, or left out, found 70000'],
     [{ ports: [{ name: 'A_b', port: 1 }] }, 'ports[0].name must be a DNS label'],
     [{ ports: [{ port: 1 }, { port: 2 }] }, 'ports[1].name must not be the name of another port'],
