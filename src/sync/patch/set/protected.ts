@@ -2,7 +2,7 @@
 // when the configuration loads, wildcards and whole maps do not contain them, and they are restored after every expression.
 import { pathText, type Segment } from '../../../expression/path/path-grammar.ts';
 import { nearestKey } from '../../../object/meta/nearest-key.ts';
-import { managedAnnotationsKey, markerLabel, namespaceLabel, theSix } from '../../plan/keys/reserved-keys.ts';
+import { isReserved, isRewrittenLabel } from '../../plan/keys/reserved-keys.ts';
 import type { SyncedKind } from '../../plan/kind.ts';
 
 const protectedMetadata = ['name', 'namespace', 'uid', 'resourceVersion', 'ownerReferences'];
@@ -20,23 +20,13 @@ const unwrittenMetadata = [
 
 const metadataMaps = ['labels', 'annotations'];
 
+/** A reserved key on a host copy is an order to us, such as to leave the copy alone, so only the host's people may write one. */
 export function isProtectedLabel(key: string, { ownLabels }: Pick<SyncedKind, 'ownLabels'>): boolean {
-  return (
-    ownLabels.includes(key) ||
-    key === markerLabel ||
-    key === namespaceLabel ||
-    key.startsWith('vcluster.loft.sh/managed-') ||
-    key.startsWith('hostward.dev/')
-  );
+  return ownLabels.includes(key) || (isReserved(key) && !isRewrittenLabel(key));
 }
 
 export function isProtectedAnnotation(key: string): boolean {
-  return (
-    theSix.includes(key) ||
-    key === managedAnnotationsKey ||
-    key.startsWith('vcluster.loft.sh/managed-') ||
-    key.startsWith('hostward.dev/')
-  );
+  return isReserved(key);
 }
 
 export interface PathRefusal {
@@ -77,7 +67,7 @@ export function whyProtected(segments: readonly Segment[], target: PatchTarget):
   }
   if (key === undefined) return undefined;
   const isProtected = field === 'labels' ? isProtectedLabel(key, target) : isProtectedAnnotation(key);
-  return isProtected ? refusal(`"${key}" is bookkeeping of the sync and cannot be patched`) : undefined;
+  return isProtected ? refusal(`"${key}" is reserved for the sync and cannot be patched`) : undefined;
 }
 
 function refusal(why: string, meant?: string): PathRefusal {

@@ -42,6 +42,11 @@ export function isReserved(key: string): boolean {
   return key.startsWith('vcluster.loft.sh/') || key.startsWith('hostward.dev/');
 }
 
+/** Whether the key is the host spelling of a label of the tenant, such as `release`; see hostLabelKey(). */
+export function isRewrittenLabel(key: string): boolean {
+  return key.startsWith('vcluster.loft.sh/label-');
+}
+
 /** Keys that flow forward but never back: controllers of each side maintain their own values. */
 export function isNeverBack(
   key: string,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { draftHost } from '../../../../src/sync/plan/draft.ts';
-import { markerLabel, namespaceLabel, objectKeys } from '../../../../src/sync/plan/keys/reserved-keys.ts';
+import { controlledByKey, markerLabel, namespaceLabel, objectKeys } from '../../../../src/sync/plan/keys/reserved-keys.ts';
 import {
   before,
   begin,
@@ -47,7 +47,7 @@ describe('a patch of a whole map', () => {
     [
       'metadata.annotations',
       `({ ...value, "hostward.dev/base": "", "${objectKeys.name}": "x", "${namespaceLabel}": "x" })`,
-      { annotations: { k: 'v', [namespaceLabel]: 'x' }, restored: 2 },
+      { restored: 3 },
     ],
   ])('%s: %s', async (path, expression, made) => {
     expect(await forward([{ path, expression }])).toEqual({ ...before, ...made });
@@ -140,14 +140,8 @@ describe('the empty path', () => {
     [`(value.metadata.labels["${markerLabel}"] = "x", value)`, { restored: 1 }],
     [`(delete value.metadata.labels["${namespaceLabel}"], value)`, { restored: 1 }],
     [`(delete value.metadata.annotations["${objectKeys.hostName}"], value)`, { restored: 1 }],
-    [
-      `(value.metadata.labels["${objectKeys.name}"] = "x", value)`,
-      { labels: { ...before.labels, [objectKeys.name]: 'x' } },
-    ],
-    [
-      `(value.metadata.annotations["${namespaceLabel}"] = "x", value)`,
-      { annotations: { k: 'v', [namespaceLabel]: 'x' } },
-    ],
+    [`(value.metadata.labels["${objectKeys.name}"] = "x", value)`, { restored: 1 }],
+    [`(value.metadata.annotations["${controlledByKey}"] = "x", value)`, { restored: 1 }],
     ['(delete value.metadata.labels, value)', { labels: {}, restored: 2 }],
     // Name, namespace, two labels and the six.
     ['({ metadata: null })', { labels: {}, annotations: {}, restored: 10 }],

@@ -48,8 +48,8 @@ describe('a path of the other kind is a fault with the path that was meant', () 
 describe('protected fields of an EndpointSlice are a fault', () => {
   it.each([
     ['addressType', '"addressType" is protected and cannot be patched'],
-    ['metadata.labels["kubernetes.io/service-name"]', '"kubernetes.io/service-name" is bookkeeping of the sync'],
-    ['metadata.labels["endpointslice.kubernetes.io/managed-by"]', 'is bookkeeping of the sync'],
+    ['metadata.labels["kubernetes.io/service-name"]', '"kubernetes.io/service-name" is reserved for the sync'],
+    ['metadata.labels["endpointslice.kubernetes.io/managed-by"]', 'is reserved for the sync'],
   ])('%s', (path, message) => {
     expect(faultOf(path, slices)).toContain(message);
     expect(faultOf(path, endpointsKind)).toEqual(

@@ -7,9 +7,11 @@ import type { OpenedPatcher } from '../../../../src/sync/patch/run/open-patcher.
 import { parseBase } from '../../../../src/sync/plan/keys/base.ts';
 import {
   baseKey,
+  controlledByKey,
   managedAnnotationsKey,
   markerLabel,
   namespaceLabel,
+  skipBackSyncKey,
   theSix,
 } from '../../../../src/sync/plan/keys/reserved-keys.ts';
 import { rehearse } from '../../../../src/sync/report/rehearse.ts';
@@ -55,6 +57,8 @@ const protectedKeys = [
   baseKey,
   'hostward.dev/pause',
   'vcluster.loft.sh/managed-other',
+  controlledByKey,
+  skipBackSyncKey,
 ];
 const texts = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom('v', 'x1', null) },
@@ -137,11 +141,13 @@ function expectProtected(host: KubeObject): void {
     { apiVersion: 'v1', kind: 'Service', name: 'vc', uid: 'owner-1', controller: false },
   ]);
   expect(parseBase(annotations[baseKey])?.patchDigest).not.toBe('');
-  const ours = ['hostward.dev/', 'vcluster.loft.sh/managed-'];
+  const ours = ['hostward.dev/', 'vcluster.loft.sh/'];
   const strange = [...Object.keys(labels), ...Object.keys(annotations)].filter((key) =>
     ours.some((prefix) => key.startsWith(prefix)),
   );
-  expect(strange.filter((key) => ![baseKey, managedAnnotationsKey, markerLabel].includes(key))).toEqual([]);
+  expect(
+    strange.filter((key) => ![baseKey, managedAnnotationsKey, markerLabel, namespaceLabel, ...theSix].includes(key)),
+  ).toEqual([]);
 }
 
 describe('whatever an expression gives', () => {

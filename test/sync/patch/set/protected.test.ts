@@ -1,11 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { parsePath } from '../../../../src/expression/path/path.ts';
+import { hostLabelKey } from '../../../../src/object/meta/names.ts';
 import { endpointsKind } from '../../../../src/sync/kinds/endpoints/endpoints-kind.ts';
 import { whyProtected } from '../../../../src/sync/patch/set/protected.ts';
 import {
+  controlledByKey,
   managedAnnotationsKey,
   markerLabel,
   namespaceLabel,
+  pauseKey,
+  skipBackSyncKey,
   theSix,
 } from '../../../../src/sync/plan/keys/reserved-keys.ts';
 
@@ -56,19 +60,24 @@ describe('a path that may not be patched', () => {
   it.each([
     ...[markerLabel, namespaceLabel].map((key) => ['labels', key] as const),
     ...[...theSix, managedAnnotationsKey].map((key) => ['annotations', key] as const),
-    ...['vcluster.loft.sh/managed-other', 'hostward.dev/base'].flatMap((key) =>
-      (['labels', 'annotations'] as const).map((map) => [map, key] as const),
-    ),
-  ])('metadata.%s["%s"] is bookkeeping', (map, key) => {
-    expect(refused(`metadata.${map}["${key}"]`)?.why).toBe(`"${key}" is bookkeeping of the sync and cannot be patched`);
+    ...[
+      controlledByKey,
+      skipBackSyncKey,
+      pauseKey,
+      'vcluster.loft.sh/managed-other',
+      'vcluster.loft.sh/other',
+      'hostward.dev/base',
+    ].flatMap((key) => (['labels', 'annotations'] as const).map((map) => [map, key] as const)),
+  ])('metadata.%s["%s"] is reserved', (map, key) => {
+    expect(refused(`metadata.${map}["${key}"]`)?.why).toBe(`"${key}" is reserved for the sync and cannot be patched`);
   });
 
   it.each([
-    ['labels', theSix[0]],
-    ['annotations', namespaceLabel],
-    ['labels', 'vcluster.loft.sh/other'],
+    ['labels', hostLabelKey('release', 'vc')],
+    ['labels', 'hostward.dev'],
     ['annotations', 'hostward.dev'],
-  ])('is not that of metadata.%s["%s"], which means nothing there', (map, key) => {
+    ['annotations', 'vcluster.loft.sh.example.com/other'],
+  ])('is not that of metadata.%s["%s"]', (map, key) => {
     expect(refused(`metadata.${map}["${key}"]`)).toBeUndefined();
   });
 
