@@ -23,7 +23,7 @@ export interface Reversed {
   ownerOf?: Draft['ownerOf'] | undefined;
 }
 
-/** A key that the host has set to another value. */
+/** A key that the host has set to another value or removed. */
 export interface ChangedKey {
   map: MapName;
   /** In virtual spelling. */
@@ -33,6 +33,8 @@ export interface ChangedKey {
   value: unknown;
   /** Why the value cannot be reversed. After a failure no further patch runs for the key. */
   failure: PatchFailure | undefined;
+  /** The host has removed it: no patch runs for it. */
+  isRemoved?: boolean;
 }
 
 /** An object that a reverse expression sees, the changed keys in it, and their spelling there. */

@@ -11,8 +11,8 @@ import type { BackInput, ChangedKey, KeyView, Reversed } from './back-types.ts';
 
 export interface ChangedKeys {
   readonly input: BackInput;
-  /** Keys without a failure. */
-  live(): ChangedKey[];
+  /** Keys without a failure, removed ones too. */
+  unfailed(): ChangedKey[];
   /** An object with just the changed keys that a path to single keys matches, in host spelling. */
   keyView(patch: CompiledPatch): KeyView | undefined;
   /**
@@ -28,17 +28,18 @@ export function changedKeysOf(input: BackInput): ChangedKeys {
   const all = mapNames.flatMap((map) =>
     [...input.raw[map]].flatMap(([key, value]): ChangedKey[] => {
       const hostKey = input.translation[map].toHost(key) ?? key;
-      return value === null ? [] : [{ map, key, hostKey, value, failure: undefined }];
+      return [{ map, key, hostKey, value, failure: undefined, ...(value === null && { isRemoved: true }) }];
     }),
   );
-  const live = (): ChangedKey[] => all.filter(({ failure }) => failure === undefined);
+  const unfailed = (): ChangedKey[] => all.filter(({ failure }) => failure === undefined);
+  const live = (): ChangedKey[] => unfailed().filter(({ isRemoved }) => !isRemoved);
   const liveOn = ({ path }: CompiledPatch): ChangedKey[] => {
     const maps = mapsOnPath(path);
     return live().filter(({ map }) => maps.includes(map));
   };
   return {
     input,
-    live,
+    unfailed,
     keyView(patch) {
       // Reading back a key of another patch would overwrite the other patch's result.
       const keys = liveOn(patch).filter(({ map, hostKey }) => leadsTo(patch.path, map, hostKey));
@@ -48,7 +49,7 @@ export function changedKeysOf(input: BackInput): ChangedKeys {
       const keys = only === undefined ? liveOn(patch) : [only];
       return keys.length === 0 ? undefined : wholeViewOf(patch, keys, { input, shown: only ? keys : live() });
     },
-    result: () => resultOf(all, input),
+    result: () => resultOf(all),
   };
 }
 
@@ -110,10 +111,9 @@ function isThere(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-function resultOf(all: readonly ChangedKey[], { raw }: BackInput): Reversed {
+function resultOf(all: readonly ChangedKey[]): Reversed {
   const values: BackValues = { labels: new Map(), annotations: new Map() };
   const failures = { labels: new Map<string, PatchFailure>(), annotations: new Map<string, PatchFailure>() };
-  for (const map of mapNames) for (const [key, value] of raw[map]) if (value === null) values[map].set(key, null);
   for (const { map, key, value, failure } of all) {
     if (failure !== undefined) failures[map].set(key, failure);
     else values[map].set(key, isThere(value) ? (value as string) : null);

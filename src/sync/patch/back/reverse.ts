@@ -13,7 +13,7 @@ import type { BackInput, BackwardRun, KeyView, Reversed } from './back-types.ts'
 import { type ChangedKeys, changedKeysOf } from './changed-keys.ts';
 import { referBack } from './refer-back.ts';
 import { writeBack } from './write-back.ts';
-import { faultOfValue } from './wrong-value.ts';
+import { faultOfLostKey, faultOfValue } from './wrong-value.ts';
 
 export async function reverse(input: BackInput, options: PatcherOptions): Promise<Reversed> {
   const patches = options.set.patches.filter(
@@ -21,8 +21,8 @@ export async function reverse(input: BackInput, options: PatcherOptions): Promis
   );
   const changed = changedKeysOf(input);
   for (const run of runsOf(patches, options)) await runBack(run, changed, options);
-  for (const key of changed.live()) {
-    const fault = faultOfValue(key, patches);
+  for (const key of changed.unfailed()) {
+    const fault = faultOfValue(key, patches) ?? faultOfLostKey(key, input.virtual, options.set.patches);
     if (fault !== undefined) key.failure = fault;
   }
   return changed.result();

@@ -247,7 +247,10 @@ function judgeKey(key: string, values: KeyValues, input: KeyMergeInput): KeyVerd
   }
   if (desiredValue === hostValue) return 'same';
   const entry = rememberedOf({ key, hostKey }, input.base);
-  const isVirtualChanged = hashOf(virtualValue) !== (entry?.virtual ?? '');
+  // A patch makes the key of other keys of the tenant, whose changes show only in its result.
+  const isMadeAnew =
+    entry?.isMade === true && desiredValue !== undefined && !input.isPatchSetNew && hashOf(desiredValue) !== entry.host;
+  const isVirtualChanged = isMadeAnew || hashOf(virtualValue) !== (entry?.virtual ?? '');
   const isHostChanged = hashOf(hostValue) !== (entry?.host ?? '');
   const isOnHostOnly = virtualValue === undefined && desiredValue === undefined;
   // The tenant never had this key. It goes with the patches that made it, even if the host has edited it.

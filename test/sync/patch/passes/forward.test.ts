@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { draftHost } from '../../../../src/sync/plan/draft.ts';
-import { controlledByKey, markerLabel, namespaceLabel, objectKeys } from '../../../../src/sync/plan/keys/reserved-keys.ts';
+import {
+  controlledByKey,
+  markerLabel,
+  namespaceLabel,
+  objectKeys,
+} from '../../../../src/sync/plan/keys/reserved-keys.ts';
 import {
   before,
   begin,
