@@ -36,7 +36,7 @@ const digestLength = 16;
 /** Shortest time between two equal events of one object. */
 const repeatMs = 5 * 60_000;
 /** Tokens for new events: a storm of refusals must not become a storm of writes. */
-const rate = { burst: 50, perSecond: 5 };
+const eventRate = { burst: 50, perSecond: 5 };
 /** Remembered events. Beyond the limit the oldest is forgotten, so that it may be written again as a new one. */
 const memoryLimit = 5000;
 
@@ -67,7 +67,7 @@ class Recorder implements EventRecorder {
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
-    this.#bucket = new TokenBucket(rate, options.clock.now());
+    this.#bucket = new TokenBucket(eventRate, options.clock.now());
   }
 
   get forbidden(): string | undefined {
