@@ -24,7 +24,7 @@ export interface SeenLease {
 }
 
 /** A server that does not answer must not delay the stop for long. */
-const releaseTimeoutMs = 1_500;
+export const releaseTimeoutMs = 1_500;
 
 interface LeaseRequestLimits {
   timeoutMs: number;
@@ -72,10 +72,19 @@ export class LeaseObject {
   }
 
   /** Tries twice, because a renewal that the stop aborted may have changed the version. Returns the failure, if any. */
-  async release(known: KubeObject, { identity, now }: { identity: string; now: string }): Promise<string | undefined> {
+  async release(
+    known: KubeObject | undefined,
+    { identity, now }: { identity: string; now: string },
+  ): Promise<string | undefined> {
     const spec = { holderIdentity: '', leaseDurationSeconds: 1, renewTime: now };
     const limits = { timeoutMs: releaseTimeoutMs };
     let lease = known;
+    if (lease === undefined) {
+      const read = await this.read(limits);
+      if (read.kind !== 'ok') return messageOfAnswer(read);
+      if (recordOf(read.object).holderIdentity !== identity) return 'it was not won';
+      lease = read.object;
+    }
     for (let attempt = 1; ; attempt++) {
       const answer = await this.replace(lease, spec, limits);
       if (answer.kind === 'ok') return undefined;

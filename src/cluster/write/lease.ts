@@ -1,6 +1,7 @@
 // Leader election by a Lease object: only the holder of the lease may write. The clocks of two machines are never compared:
 // a standby waits until it has seen the lease unchanged for the whole duration, and a holder counts from the moment before
 // it sent its last renewal. In: a connection. Out: isHeld(), which is true only while no other process can hold the lease.
+// Long because the order of its steps, which S6 rests on, is best read in one piece.
 import { type Clock, pause, type Timer } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { Metrics } from '../../metrics.ts';
@@ -8,7 +9,7 @@ import type { KubeObject } from '../../object/meta/object.ts';
 import { LastingTrouble } from '../../pace/lasting-trouble.ts';
 import { type LeaseMetrics, leaseMetrics } from '../metrics.ts';
 import type { Connection } from '../wire/connection.ts';
-import { LeaseObject, messageOfAnswer, microTime, recordOf, type SeenLease } from './lease-object.ts';
+import { LeaseObject, messageOfAnswer, microTime, recordOf, releaseTimeoutMs, type SeenLease } from './lease-object.ts';
 
 export interface LeaseOptions {
   connection: Connection;
@@ -84,9 +85,13 @@ class HeldLease implements Lease {
   #seen: SeenLease | undefined;
   /** Who last took or renewed the lease while this process looked. */
   #renewedBy: string | undefined;
+  /** A request that would make the lease ours has no answer: the server may have carried it out all the same. */
+  #isClaiming = false;
   #expiry: Timer | undefined;
   readonly #trouble = new LastingTrouble();
   #ended = new AbortController();
+  /** Ends later than the rest: the server may carry out a claim that nobody waits for, and the lease would be ours after our end. */
+  #claimsEnded = new AbortController();
   #running: Promise<void> | undefined;
 
   constructor(options: LeaseOptions) {
@@ -112,12 +117,15 @@ class HeldLease implements Lease {
   async stop(): Promise<void> {
     if (this.#state.kind === 'stopped') return;
     this.#ended.abort();
+    const patience = this.#clock.after(releaseTimeoutMs, () => this.#claimsEnded.abort());
     await this.#running;
+    patience.cancel();
     this.#expiry?.cancel();
     // Writes must end before the release, because another replica may write right after it.
     this.#heldUntilMs = Number.NEGATIVE_INFINITY;
     this.#enter({ kind: 'stopped' });
     if (this.#seen !== undefined && this.#isOurs(this.#seen)) await this.#release(this.#seen.lease);
+    else if (this.#isClaiming) await this.#release(undefined);
   }
 
   isHeld(): boolean {
@@ -217,7 +225,8 @@ class HeldLease implements Lease {
     const now = microTime(this.#clock.wallTime());
     const spec = this.#spec({ acquireTime: now, renewTime: now, leaseTransitions: 0 });
     const sentMs = this.#clock.now();
-    const answer = await this.#object.create(spec, { timeoutMs: this.#renewMs, signal: this.#ended.signal });
+    const answer = await this.#object.create(spec, { timeoutMs: this.#renewMs, signal: this.#claimsEnded.signal });
+    this.#isClaiming = answer.kind === 'failed';
     if (answer.kind === 'ok') return this.#won(answer.object, sentMs);
     // After alreadyExists another replica was quicker; the next round reads its lease.
     return answer.kind === 'alreadyExists' ? undefined : messageOfAnswer(answer);
@@ -232,8 +241,10 @@ class HeldLease implements Lease {
       renewTime: now,
       leaseTransitions: seen.record.leaseTransitions + (isOurs ? 0 : 1),
     });
-    const limits = { timeoutMs: this.#renewMs, signal: this.#ended.signal };
+    const { signal } = isOurs ? this.#ended : this.#claimsEnded;
+    const limits = { timeoutMs: this.#renewMs, signal };
     const answer = await this.#object.replace(seen.lease, spec, limits);
+    this.#isClaiming = !isOurs && answer.kind === 'failed';
     if (answer.kind === 'ok') return this.#won(answer.object, sentMs);
     if (answer.kind !== 'conflict' && answer.kind !== 'notFound') return messageOfAnswer(answer);
     const trouble = await this.#look();
@@ -243,7 +254,7 @@ class HeldLease implements Lease {
     return trouble;
   }
 
-  async #release(lease: KubeObject): Promise<void> {
+  async #release(lease: KubeObject | undefined): Promise<void> {
     const { name, identity, log } = this.#options;
     const trouble = await this.#object.release(lease, { identity, now: microTime(this.#clock.wallTime()) });
     if (trouble === undefined) log.info({ lease: name }, 'lease released');

@@ -39,6 +39,10 @@ class LeaseServer {
       return lost;
     }
     if (link.delayMs > 0) await this.#wait(link.delayMs, request.signal);
+    if (link.state === 'late' && request.signal?.aborted) {
+      this.#clock.after(link.delayMs, () => this.#serve(request));
+      return lost;
+    }
     const answer = this.#serve(request);
     return link.state === 'losesAnswers' ? lost : answer;
   }
@@ -79,7 +83,8 @@ class LeaseServer {
 }
 
 interface Link {
-  state: 'up' | 'cut' | 'hangs' | 'losesAnswers';
+  /** `late`: the server carries out later what was given up. */
+  state: 'up' | 'cut' | 'hangs' | 'losesAnswers' | 'late';
   delayMs: number;
   sent: number;
 }
@@ -205,6 +210,65 @@ test('after a graceful stop another replica takes over within about a second', a
   expect(a.lease.isHeld()).toBe(false);
   await clock.advance(1_300);
   expect(b.lease.isHeld()).toBe(true);
+});
+
+test.each(['makes', 'takes'])(
+  'a replica that %s the lease and stops before it hears of it gives it up',
+  async (does) => {
+    const [a, b] = [replica('a'), replica('b')];
+    if (does === 'takes') {
+      b.lease.start();
+      await clock.advance(1_000);
+      await b.lease.stop();
+    }
+    a.link.delayMs = 100;
+    a.lease.start();
+    // It has looked, and its claim is under way.
+    await clock.advance(150);
+    a.link.state = 'losesAnswers';
+    await clock.advance(100);
+    expect(server.holder).toBe('a');
+    Object.assign(a.link, { state: 'up', delayMs: 0 });
+    await a.lease.stop();
+    expect(server.holder).toBe('');
+  },
+);
+
+test.each(['makes', 'takes'])(
+  'a replica that stops while it %s the lease waits for the answer and gives it up',
+  async (does) => {
+    const [a, b] = [replica('a'), replica('b')];
+    if (does === 'takes') {
+      b.lease.start();
+      await clock.advance(1_000);
+      await b.lease.stop();
+    }
+    Object.assign(a.link, { state: 'late', delayMs: 100 });
+    a.lease.start();
+    await clock.advance(150);
+    expect(server.holder).toBe(does === 'takes' ? '' : undefined);
+    const stopped = a.lease.stop();
+    await clock.advance(1_000);
+    await stopped;
+    expect(server.holder).toBe('');
+  },
+);
+
+test('a stop does not wait for long for a claim that is not answered', async () => {
+  const a = replica('a');
+  a.link.delayMs = 100;
+  a.lease.start();
+  await clock.advance(50);
+  // What is under way arrives; the claim that follows does not.
+  a.link.state = 'hangs';
+  await clock.advance(100);
+  let hasStopped = false;
+  const stopped = a.lease.stop().then(() => {
+    hasStopped = true;
+  });
+  await clock.advance(3_100);
+  expect(hasStopped).toBe(true);
+  await stopped;
 });
 
 describe('a holder loses the lease', () => {
