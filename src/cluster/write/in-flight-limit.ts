@@ -2,6 +2,8 @@
 // the fastest one, shrinks when requests queue at the server, and halves after a 429. Pure arithmetic.
 
 export const initialInFlight = 8;
+/** A write into a connection that has died in silence hangs for half a minute, and must not hold up all the others. */
+export const leastInFlight = 4;
 /** Above this, a real kube-apiserver on two cores made no more writes a second, only slower ones. */
 export const maxInFlight = 32;
 /**
@@ -18,17 +20,19 @@ const smoothing = 0.1;
 export class InFlightLimit {
   #limit: number;
   #max: number;
+  #least: number;
   #fastestMs = Number.POSITIVE_INFINITY;
   #smoothMs = 0;
   #lastCutMs = Number.NEGATIVE_INFINITY;
 
   constructor(max = maxInFlight) {
     this.#max = max;
+    this.#least = Math.min(leastInFlight, max);
     this.#limit = Math.min(initialInFlight, max);
   }
 
   get value(): number {
-    return Math.max(1, Math.floor(this.#limit));
+    return Math.floor(this.#limit);
   }
 
   /** `inFlight` includes the answered request. */
@@ -39,13 +43,13 @@ export class InFlightLimit {
     if (inFlight < this.value) return;
     const queued = this.#limit * (1 - Math.min(1, this.#fastestMs / this.#smoothMs));
     if (queued < queueLow) this.#limit = Math.min(this.#max, this.#limit + 1 / this.#limit);
-    else if (queued > queueHigh) this.#limit = Math.max(1, this.#limit - 1 / this.#limit);
+    else if (queued > queueHigh) this.#limit = Math.max(this.#least, this.#limit - 1 / this.#limit);
   }
 
   /** A 429, a time-out or a broken connection. Requests that were sent together fail together and count once. */
   pushedBack(nowMs: number): void {
     if (nowMs - this.#lastCutMs < Math.max(50, this.#smoothMs)) return;
     this.#lastCutMs = nowMs;
-    this.#limit = Math.max(1, this.#limit / 2);
+    this.#limit = Math.max(this.#least, this.#limit / 2);
   }
 }
