@@ -57,20 +57,24 @@ describe('Intake', () => {
   });
 
   it('leaves a record aside whose value nobody can use, sealed or not, and takes it in when it is good again', () => {
-    const told: [string, string | undefined][] = [];
+    const told: [string, string | undefined, boolean][] = [];
     const isUsable = ({ value }: { value: string }) => value.startsWith('"');
     const { intake, list, change, recordOf } = opened({
       isUsable,
-      unusable: (name, why) => void told.push([name, why]),
+      unusable: (name, why, { gone }) => void told.push([name, why, gone]),
     });
     list([recordOf('/a', 'broken', 1), recordOf('/b', '"fine"', 2)]);
     expect([...intake.aside]).toEqual([[nameOf('/a'), 'its value is damaged']]);
     expect(intake.size).toEqual({ records: 1, bytes: 6 });
     change(recordOf('/a', '"good"', 3), true);
     expect([...intake.aside]).toEqual([]);
+    change(recordOf('/a', 'broken', 4), true);
+    change(recordOf('/a', 'broken', 5), false);
     expect(told).toEqual([
-      [nameOf('/a'), 'its value is damaged'],
-      [nameOf('/a'), undefined],
+      [nameOf('/a'), 'its value is damaged', false],
+      [nameOf('/a'), undefined, false],
+      [nameOf('/a'), 'its value is damaged', false],
+      [nameOf('/a'), undefined, true],
     ]);
   });
 

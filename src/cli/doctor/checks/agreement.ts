@@ -72,7 +72,7 @@ export function notBelieved({ unusable, meta }: StoredRecords, namespace: string
           unusable.map(({ name, why }) => `${name}: ${why}`),
           namesShown,
         ),
-        mend: `kubectl -n ${namespace} get secret ${unusable[0]?.name} -o yaml   # delete it, or put its old data back`,
+        mend: `kubectl -n ${namespace} get secret ${unusable[0]?.name} -o yaml   # delete it, or put back the data that it had last; where a replica has started since, only "hostward store recover" names the key and disables it`,
       },
     );
   if (typeof meta !== 'object' || meta.store !== undefined) return undefined;

@@ -178,6 +178,8 @@ function lacksScope(code: number, details: unknown): boolean {
 function hintOf(code: number, message: string, details: unknown): string | undefined {
   if (lacksScope(code, details)) return scopeHint;
   if (code === 401 && message === 'Unauthorized') return unknownKeyHint;
+  // The sentence says already who knows what to do.
+  if (code === 503 && message.includes('hostward doctor')) return undefined;
   const isAboutKeys = isRecord(details) && details['kind'] === 'ownedaccesskeys';
   return hints.get(code) ?? (isAboutKeys ? keyHints.get(code) : undefined);
 }

@@ -128,7 +128,7 @@ export class HostDatabase extends KubernetesStore {
           // The journal counts in the revisions of a store that is gone.
           isRevoked: (record, replaced) => !isNewStore && journal.isRevoked(record, replaced),
           newEpoch: () => randomBytes(8).toString('hex'),
-          unusable: (name, why) => say(log, name, why),
+          unusable: (name, why, { gone }) => say(log, name, { why, gone }),
         },
         {
           folder,
@@ -283,9 +283,10 @@ export class HostDatabase extends KubernetesStore {
   }
 }
 
-function say(log: Log, record: string, why: string | undefined): void {
+function say(log: Log, record: string, { why, gone }: { why: string | undefined; gone: boolean }): void {
   const about = { component: 'management', record };
-  if (why === undefined) log.info(about, 'record of the store is good again');
+  if (gone) log.info(about, 'record of the store that was left aside is gone');
+  else if (why === undefined) log.info(about, 'record of the store is good again');
   else log.error({ ...about, why }, 'record of the store left aside: it cannot be read or believed');
 }
 

@@ -110,6 +110,9 @@ function isHead(value: unknown): value is ChainHead {
   return isRecord(value) && Number.isSafeInteger(value['line']) && typeof value['digest'] === 'string';
 }
 
+/** Of records that are left aside, in one sentence. */
+const mostNamed = 20;
+
 /** `hidden`: names of records whose label somebody has taken off. */
 export function sharedStatus(
   { replicas, unusable, trouble, place, size, silentMs, sealedAs }: KubernetesStore,
@@ -117,11 +120,14 @@ export function sharedStatus(
 ): SharedStatus {
   const { live } = replicas;
   const troubles = trouble === undefined ? [] : [trouble];
-  const [first] = unusable;
-  if (first !== undefined)
+  const [first, ...others] = unusable;
+  if (first !== undefined) {
+    const named = others.slice(0, mostNamed - 1).map(([name]) => `, ${name}`);
+    const more = others.length > named.length ? ` and ${others.length - named.length} more` : '';
     troubles.push(
-      `${counted(unusable.size, 'record')} in ${place} ${unusable.size === 1 ? 'is not believed and lets' : 'are not believed and let'} nobody in; the first is ${first[0]}: ${first[1]}; the log names all, and \`hostward doctor\` says what to do`,
+      `${counted(unusable.size, 'record')} in ${place} ${unusable.size === 1 ? 'is not believed and lets' : 'are not believed and let'} nobody in: ${first[0]} (${first[1]})${named.join('')}${more}; the log names all with their reasons, and \`hostward doctor\` says what to do`,
     );
+  }
   if (hidden.length > 0)
     troubles.push(
       `${counted(hidden.length, 'record')} in ${place} ${hidden.length === 1 ? 'has lost its label and counts' : 'have lost their label and count'} as deleted; the first is ${hidden[0]}: delete the Secret; the log names all`,

@@ -18,8 +18,8 @@ export const whyNot = {
 export interface RecordReaderOptions {
   /** False for a value that nobody could read; default: every value is good. */
   isUsable?: (record: StoredRecord) => boolean;
-  /** Called for a record that is left aside, and for one that is good again (`why` undefined). */
-  unusable?: (name: string, why: string | undefined) => void;
+  /** Called for a record that is left aside, and for one that is good again or gone (`why` undefined). */
+  unusable?: (name: string, why: string | undefined, is: { gone: boolean }) => void;
 }
 
 export class RecordReader {
@@ -80,7 +80,7 @@ export class RecordReader {
     if (this.#aside.get(name) === why) return;
     if (why === undefined) this.#aside.delete(name);
     else this.#aside.set(name, why);
-    this.#options.unusable?.(name, why);
+    this.#options.unusable?.(name, why, { gone: read === undefined });
   }
 
   /** After a whole list. */
