@@ -105,6 +105,12 @@ export interface HostMergePatch {
   [member: string]: unknown;
 }
 
+/** A label or annotation in virtual spelling. */
+export interface BackKey {
+  map: 'label' | 'annotation';
+  key: string;
+}
+
 export type PlannedRequest =
   | { side: 'host'; verb: 'create'; object: KubeObject; reason: string }
   | {
@@ -125,6 +131,8 @@ export type PlannedRequest =
       mergePatch: object;
       reason: string;
       back: BackValues;
+      /** The only key of them that is sent; absent = all are. */
+      alone?: BackKey;
       /** The agreement after this write; the base on the host records it only with the following host write. */
       agreed: Agreement;
     }
@@ -186,6 +194,8 @@ export interface Memory {
   agreed: Agreement | undefined;
   /** Set when the virtual API server refused the back-flow: the pass still writes the host, and ends with this outcome. */
   backflowRefused: Outcome | undefined;
+  /** Set when it refused several keys together: they are sent one by one, and these of them were refused again. */
+  backAlone: readonly BackKey[] | undefined;
   /** Set when an answer ends the pass. */
   end: Outcome | undefined;
 }
@@ -197,6 +207,7 @@ export function freshMemory(): Memory {
     conflicts: 0,
     agreed: undefined,
     backflowRefused: undefined,
+    backAlone: undefined,
     end: undefined,
   };
 }

@@ -287,6 +287,48 @@ describe('an edit after our write and before its answer', () => {
   });
 });
 
+describe('a tenant whose API server rejects what was edited on the host', () => {
+  it.each([
+    ['a key alone', { team: 'forbidden' }, { team: 'a', free: '1', more: '1' }],
+    ['one key of several', { team: 'forbidden', free: '2', more: '2' }, { team: 'a', free: '2', more: '2' }],
+  ])('is told of %s, and gets the others', async (_, edited, wanted) => {
+    const world = new FakeWorld();
+    putPair(world, 'web', '10.0.0.1', { annotations: { team: 'a', free: '1', more: '1' } });
+    const writer = world.virtual.writer();
+    let asked = 0;
+    await world.run({
+      virtualWriter: {
+        ...writer,
+        patch: async (ref, place, mergePatch, isWanted) => {
+          const { annotations = {} } = (mergePatch as { metadata: KubeObject['metadata'] }).metadata;
+          if (annotations['team'] !== 'forbidden') return writer.patch(ref, place, mergePatch, isWanted);
+          asked++;
+          return { kind: 'refused', status: 422, reason: 'Invalid', message: 'a policy denies team "forbidden"' };
+        },
+      },
+    });
+    await world.change(() =>
+      edit(world.host, world.copy('web'), (draft) => {
+        draft.metadata.annotations = { ...draft.metadata.annotations, ...edited };
+      }),
+    );
+    const virtual = () => world.virtual.get('endpoints', 'default', 'web');
+    expect(virtual()?.metadata.annotations).toEqual(wanted);
+    expect(world.copy('web')?.metadata.annotations).toMatchObject(edited);
+    expect(world.eventReasons()).toEqual(['BackflowFailed']);
+    expect(world.sync.ledger.entry('default/web')?.outcome).toMatchObject({
+      kind: 'refused',
+      isBackFlow: true,
+      message: `the host's change of annotation "team" stays on the host: the virtual API server rejected the write`,
+    });
+    expect(asked).toBeLessThanOrEqual(2);
+    // What flows forward goes on.
+    await world.change(() => putPair(world, 'web', '10.0.0.9', { annotations: wanted }));
+    expect(ipOf(world.copy('web'))).toBe('10.0.0.9');
+    await world.stop();
+  });
+});
+
 describe('a host that forbids or rejects a write', () => {
   const forbids: Answer = { kind: 'forbidden', message: 'no', namespaceTerminating: false };
   const rejects: Answer = { kind: 'refused', status: 422, reason: 'Invalid', message: 'change freeze until Monday' };

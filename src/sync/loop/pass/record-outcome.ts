@@ -132,15 +132,17 @@ function tell(
       component: 'sync',
       kind: kindOf(options),
       key,
-      reason: outcome.reason,
+      reason: outcome.isBackFlow ? 'BackflowFailed' : outcome.reason,
       message: outcome.message,
       detail: outcome.detail,
     };
-    if (isNews) options.log.warn(fields, 'object refused');
+    if (isNews) options.log.warn(fields, outcome.isBackFlow ? 'host value not carried back' : 'object refused');
     // The operator must grant a missing permission; the tenant cannot, so the tenant gets no event.
     if (facts.virtual === undefined || outcome.reason === 'Forbidden') return;
-    const message = asSentence(outcome.message);
-    options.tell({ key, uid: facts.virtual.uid, type: 'Warning', reason: outcome.reason, message });
+    // What the tenant's own API server says of it is no secret of the host.
+    const why = outcome.isBackFlow && outcome.detail !== undefined ? `: ${outcome.detail}` : '';
+    const message = asSentence(outcome.message + why);
+    options.tell({ key, uid: facts.virtual.uid, type: 'Warning', reason: fields.reason, message });
     return;
   }
   if (before?.kind === 'refused') options.forgetEvents(key);

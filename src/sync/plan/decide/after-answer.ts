@@ -2,6 +2,7 @@
 // answer. Out: the new memory, from which decide.ts takes the next step. Pure.
 import type { Answer } from '../../../cluster/answer.ts';
 import { quotaExceeded } from '../../../cluster/wire/status-answer.ts';
+import { keysIn, shownKeys } from '../backflow.ts';
 import { joinAgreements } from '../keys/base.ts';
 import { projectHostService, type SyncedKind } from '../kind.ts';
 import type { Memory, Outcome, PlannedRequest } from '../step.ts';
@@ -104,12 +105,33 @@ export function forbiddenSentence({ side, verb }: { side: string; verb: string }
   return `the ${side} cluster does not allow "${verb === 'remove' ? 'delete' : verb}" on ${plural}`;
 }
 
-/** A back-flow that the virtual side refuses must not hold up the writes to the host. */
-function refused(memory: Memory, request: PlannedRequest, outcome: Extract<Outcome, { kind: 'refused' }>): Memory {
-  const isBackFlow = request.side === 'virtual' && request.verb === 'patch';
+function refused(memory: Memory, request: PlannedRequest, outcome: Refusal): Memory {
+  if (request.side === 'virtual' && request.verb === 'patch') return backRefused(memory, request, outcome);
   const isRemoval = request.side === 'host' && request.verb === 'remove';
-  if (!isBackFlow) return ended(memory, isRemoval ? { ...outcome, isRemoval } : outcome);
-  return { ...memory, mustRead: undefined, backflowRefused: { ...outcome, isBackFlow } };
+  return ended(memory, isRemoval ? { ...outcome, isRemoval } : outcome);
+}
+
+type Refusal = Extract<Outcome, { kind: 'refused' }>;
+
+/** Each is a request of the pass. */
+const mostSentAlone = 8;
+
+/** A back-flow that the virtual side refuses must not hold up the writes to the host, nor one of its keys the others. */
+function backRefused(
+  memory: Memory,
+  { back, alone }: Extract<PlannedRequest, { side: 'virtual'; verb: 'patch' }>,
+  outcome: Refusal,
+): Memory {
+  const keys = keysIn(back);
+  const isWorthParting = outcome.reason === 'HostRefused' && keys.length > 1 && keys.length <= mostSentAlone;
+  if (memory.backAlone === undefined && isWorthParting) return { ...memory, mustRead: undefined, backAlone: [] };
+  const refusedKeys = alone === undefined ? keys : [...(memory.backAlone ?? []), alone];
+  const message =
+    outcome.reason === 'HostRefused'
+      ? `the host's change of ${shownKeys(refusedKeys)} stays on the host: ${outcome.message}`
+      : outcome.message;
+  const backflowRefused = { ...outcome, message, isBackFlow: true as const };
+  return { ...memory, mustRead: undefined, backflowRefused, ...(alone !== undefined && { backAlone: refusedKeys }) };
 }
 
 function ended(memory: Memory, end: Outcome): Memory {

@@ -3,6 +3,7 @@
 // writer, a timer or the log.
 
 import type { Key } from '../../../object/meta/object.ts';
+import { onlyOf } from '../backflow.ts';
 import { type Draft, renderCreate, type Translation } from '../draft.ts';
 import { markerLabel } from '../keys/reserved-keys.ts';
 import { type HostItem, isTakenByController, type VirtualItem } from '../kind.ts';
@@ -15,11 +16,11 @@ import {
   type Facts,
   type HostMergePatch,
   type Memory,
-  type Outcome,
   type PatchFailure,
   type PlanStep,
 } from '../step.ts';
 import { agreementOf, type HostChange, planUpdate, type Update } from '../update-patch.ts';
+import { heldBackFlow, nextAlone } from './held-back-flow.ts';
 import { decideNameClash } from './name-clash.ts';
 import { addressRefused, notOurCopy, notOwned, sourcePending, stillHasSelector, takenByService } from './outcomes.ts';
 import { decideRemoval, decideStrays, handsOff } from './removal.ts';
@@ -140,7 +141,7 @@ interface Presence {
   host: HostItem;
   draft: Draft;
   translation: Translation;
-  memory: Pick<Memory, 'agreed' | 'backflowRefused'>;
+  memory: Pick<Memory, 'agreed' | 'backflowRefused' | 'backAlone'>;
 }
 
 /** A foreign host Service also removes an existing copy; otherwise the order of events would decide whether it exists. */
@@ -210,10 +211,16 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean; 
       holdsBack,
     });
   const whole = plan({ holdsBack: false });
-  const held = heldBackFlow(whole, facts, { ...memory, isUncertain: isTakenByController(host, translation.kind) });
+  const alone = whole.virtual && memory.backAlone && nextAlone(whole.virtual, memory.backAlone);
+  const isUncertain = isTakenByController(host, translation.kind);
+  const held = heldBackFlow(whole, facts, {
+    backflowRefused: alone === undefined ? memory.backflowRefused : undefined,
+    isUncertain,
+  });
   // A held back-flow must not delay a change that the tenant made.
   const update = held === undefined ? whole : plan({ holdsBack: true });
   if (update.virtual !== undefined) {
+    const back = alone === undefined ? update.virtual : onlyOf(update.virtual, alone);
     return ask({
       side: 'virtual',
       verb: 'patch',
@@ -222,13 +229,14 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean; 
         metadata: {
           uid: virtual.uid,
           resourceVersion: virtual.resourceVersion,
-          ...(update.virtual.labels.size > 0 && { labels: Object.fromEntries(update.virtual.labels) }),
-          ...(update.virtual.annotations.size > 0 && { annotations: Object.fromEntries(update.virtual.annotations) }),
+          ...(back.labels.size > 0 && { labels: Object.fromEntries(back.labels) }),
+          ...(back.annotations.size > 0 && { annotations: Object.fromEntries(back.annotations) }),
         },
       },
       reason: 'edited on the host',
       back: update.virtual,
-      agreed: agreementOf(update.virtual, host, { draft, translation }),
+      ...(alone !== undefined && { alone }),
+      agreed: agreementOf(back, host, { draft, translation }),
     });
   }
   if (update.host === undefined)
@@ -253,31 +261,6 @@ function decideUpdate(facts: Facts, presence: Presence & { isTakeOver: boolean; 
  */
 function isLastOf(facts: Facts, { agreed }: Pick<Memory, 'agreed'>): boolean {
   return agreed === undefined && facts.strays.length === 0;
-}
-
-/** The reason why a back-flow must wait; undefined when it may go now. */
-function heldBackFlow(
-  update: Update,
-  facts: Facts,
-  { backflowRefused, isUncertain }: Pick<Memory, 'backflowRefused'> & { isUncertain: boolean },
-): Outcome | undefined {
-  if (update.virtual === undefined) return undefined;
-  if (backflowRefused !== undefined) return backflowRefused;
-  const isDoubtful = onlyRemovesLabels(update) || (isUncertain && update.virtual.labels.size > 0);
-  if (isDoubtful && !facts.mayRemoveLabelsBack) {
-    const message = 'labels changed on the host reach the virtual object once its Service is known to be current';
-    return { kind: 'waiting', reason: 'BackFlowHeld', message, retryAfterMs: 1000 };
-  }
-  if (facts.backFlowWaitMs === 0) return undefined;
-  const message = 'both sides keep changing the same fields';
-  return { kind: 'waiting', reason: 'Contested', message, retryAfterMs: facts.backFlowWaitMs };
-}
-
-function onlyRemovesLabels(update: Update): boolean {
-  const back = update.virtual;
-  return (
-    back !== undefined && back.annotations.size === 0 && [...back.labels.values()].every((value) => value === null)
-  );
 }
 
 function mergePatchOf(host: HostItem, change: HostChange): HostMergePatch {
