@@ -162,6 +162,15 @@ describe('the short form of `hostward status`', () => {
     expect(line?.split('this grants all')).toHaveLength(2);
   });
 
+  it('counts the patches of all kinds', () => {
+    const rows = (values: number, failures: number) => [{ patch: 0, values, failures }];
+    const status = {
+      ...{ ...(cases.find(([name]) => name === 'well')?.[1] as StatusJson), trouble, patches: rows(1, 0) },
+      endpointSlices: { kind: 'EndpointSlice', objects: { inSync: 1 }, patches: rows(20, 3) },
+    };
+    expect(shortText(status, 120).split('\n')).toContain('patches: 2, 21 values, 3 failures');
+  });
+
   it('says how many more things need a person, and how to see them', () => {
     const lines = shortText({ ...failing, eventsForbidden: undefined, trouble }, 80).split('\n');
     expect(lines.join(' ')).toMatch(/! \d+ objects \(NotOwned\).*… and \d+ more: .*EndingSoon/);

@@ -99,7 +99,7 @@ function headLines(facts: StatusJson): string[] {
     ...(virtualCluster === undefined
       ? []
       : [`${about}, leadership: ${say(leadership)}${isDryRun === true ? ', dry run' : ''}`]),
-    ...patchLines(facts['patches']),
+    ...patchLines([facts, ...more.map(([, block]) => block as StatusJson)]),
     ...(isFacts(facts['references']) ? [`references: ${countsIn(facts['references'])}`] : []),
     ...(isFacts(facts['management']) ? managementLines(facts['management']) : []),
   ];
@@ -136,9 +136,11 @@ function countsIn(kinds: StatusJson): string {
     .join('; ');
 }
 
-function patchLines(patches: unknown): string[] {
-  if (!Array.isArray(patches)) return [];
-  const rows = patches.filter(isFacts);
+/** One line for all kinds. */
+function patchLines(blocks: readonly StatusJson[]): string[] {
+  const lists = blocks.flatMap(({ patches }) => (Array.isArray(patches) ? [patches] : []));
+  if (lists.length === 0) return [];
+  const rows = lists.flat().filter(isFacts);
   const sum = (name: string) => rows.reduce((total, row) => total + Number(row[name] ?? 0), 0);
   return [`patches: ${rows.length}, ${sum('values')} values, ${sum('failures')} failures`];
 }
