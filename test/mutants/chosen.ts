@@ -220,8 +220,8 @@ const rows: readonly ChosenRow[] = [
   [
     'a removal has the revision of what came after it',
     'src/store/kubernetes/record-writer.ts',
-    'while (gone?.before !== undefined && gone.before.revision > known.revision) gone = gone.before;',
-    '',
+    'revision ??= removedAt(timeline(), known);',
+    'revision = removedAt(timeline(), known);',
     'test/store/kubernetes-store.test.ts',
   ],
   ...managementRows,

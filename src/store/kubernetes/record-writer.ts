@@ -135,11 +135,9 @@ export class RecordWriter {
   }
 }
 
-/** Undefined while the record is there. */
+/** Undefined while the record is there. Asked after each change, so that the newest one is the removal when it comes. */
 function removedAt(timeline: Timeline, known: StoredRecord): number | undefined {
-  // Somebody may have made the record again: the removal is the first version behind the known one.
-  let gone = timeline.newest(known.key);
-  while (gone?.before !== undefined && gone.before.revision > known.revision) gone = gone.before;
+  const gone = timeline.newest(known.key);
   // A list that came in between shows what was made since, and not the removal, which was before that.
   if (gone === undefined) return timeline.revision;
   if (gone.revision <= known.revision) return undefined;
