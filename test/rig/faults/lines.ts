@@ -1,5 +1,6 @@
 // Effects on the events of watches: lost, doubled, late, in another order, cut off, or no events at all.
 import type { OpenWatch } from '../proxy/fault-proxy.ts';
+import type { WatchedLine } from '../proxy/passing.ts';
 import { registry } from '../stage/rig-cluster.ts';
 import { changedBodies, garbage } from './garbage.ts';
 import { type Effect, isSynced, type LiveFault, onLines, statusBody } from './live-fault.ts';
@@ -31,6 +32,12 @@ export const linesEffects = {
       lost.add(about);
     }
     return fault.isLasting && lost.has(about) ? [] : undefined;
+  }),
+  /** Removals by people, also with long times between them: after most of them a list comes before a proof. What a daemon has removed it knows. */
+  swallowGone: onLines((fault, { line }) => {
+    if (line.type !== 'DELETED' || !few(fault) || isDaemons(fault, line)) return undefined;
+    fault.strike();
+    return [];
   }),
   duplicate: onLines((fault, { text }) => {
     if (!few(fault)) return undefined;
@@ -155,6 +162,12 @@ function hasStood({ nowMs, placed, world }: LiveFault, { passing: { resource } }
   if (store.entries(`${registry[resource as keyof typeof registry]}/`).length === 0) return false;
   const last = store.written.findLast(({ key }) => !/\/(leases|events)\//.test(key));
   return nowMs - (last?.atMs ?? 0) >= (stillMs[placed.size] ?? 0);
+}
+
+/** Whether a daemon has written what the line tells. */
+function isDaemons({ placed, world }: LiveFault, { resource, key }: WatchedLine): boolean {
+  const path = `${registry[resource as keyof typeof registry]}/${key}`;
+  return world.clusters[placed.side].store.written.findLast((one) => one.key === path)?.by?.daemon !== undefined;
 }
 
 function hold(fault: LiveFault, watch: OpenWatch, text: string): readonly string[] {

@@ -29,6 +29,7 @@ export class FailOver implements WorldEars {
   readonly #board: Board;
   readonly #faults: readonly LiveFault[];
   #vacant: Vacancy | undefined;
+  readonly #ended = new Set<string>();
 
   constructor(world: World, board: Board, faults: readonly LiveFault[]) {
     this.#world = world;
@@ -58,15 +59,33 @@ export class FailOver implements WorldEars {
       this.#board.say('S6', 'taken early', `${daemon} took the lease of ${holder} ${tookMs} ms after its last renewal`);
   }
 
+  /** SIGTERM: who ends by himself gives the lease up, also where nobody else waits for it. A second one ends him at once. */
+  #releases(): void {
+    const isDisturbed = this.#faults.some(({ hasStruck, recipe }) => hasStruck && recipe.effect !== 'terminate');
+    for (const { name, state } of this.#world.everyDaemon) {
+      if (state !== 'stopped' || this.#ended.has(name)) continue;
+      this.#ended.add(name);
+      if (!isDisturbed && this.#holder?.split('_')[0] === name)
+        this.#board.say('bound', 'lease kept', `${name} has ended by itself and holds the lease`);
+    }
+  }
+
+  get #holder(): string | undefined {
+    const lease = this.#world.clusters.host.store.peek(
+      `${registry.leases}/${hostNamespace}/hostward-${virtualCluster}`,
+    );
+    return lease && ((lease['spec'] as LeaseSpec | undefined)?.holderIdentity ?? '');
+  }
+
   still(): void {
+    this.#releases();
     if (!this.#isJudged) return;
-    const { host } = this.#world.clusters;
-    const lease = host.store.peek(`${registry.leases}/${hostNamespace}/hostward-${virtualCluster}`);
-    const holder = (lease?.['spec'] as { holderIdentity?: string } | undefined)?.holderIdentity ?? '';
+    const holder = this.#holder ?? '';
     const daemon = this.#world.daemonOf(holder.split('_')[0] ?? '');
     const nowMs = this.#world.clock.now();
     if (daemon?.state === 'running' || daemon?.state === 'starting') this.#taken(nowMs, daemon.name);
-    else if (lease === undefined || this.#world.daemons.every(({ isReady }) => !isReady)) this.#vacant = undefined;
+    else if (this.#holder === undefined || this.#world.daemons.every(({ isReady }) => !isReady))
+      this.#vacant = undefined;
     else this.#vacant ??= this.#vacancy(nowMs, holder === '');
   }
 

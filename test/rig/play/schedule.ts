@@ -6,7 +6,7 @@ import { recipes } from '../faults/recipes/recipes.ts';
 import { type RigSide, rigSides } from '../stage/rig-cluster.ts';
 import { drawScenario } from '../traffic/draw.ts';
 import { drawFeatures, type Features } from '../traffic/features.ts';
-import { lateNames, withLateScene, withWatchLag } from '../traffic/late-scenes.ts';
+import { lateNames, withFarewell, withLateScene, withWatchLag } from '../traffic/late-scenes.ts';
 import { withSlowExpressions } from '../traffic/slow-expressions.ts';
 import { Chance } from './random.ts';
 import type { Played, Schedule } from './run.ts';
@@ -63,7 +63,8 @@ export function learnedSchedule(seed: number): Schedule {
   const scenario = drawScenario(new Chance(first, 'scenario'));
   const lagging = withWatchLag(scenario, new Chance(first, 'watch lag'));
   const late = withLateScene(lagging, new Chance(first, 'late scene'));
-  return { seed: first, scenario: withSlowExpressions(late, new Chance(first, 'expressions')), faults: [] };
+  const left = withFarewell(late, new Chance(first, 'farewell'));
+  return { seed: first, scenario: withSlowExpressions(left, new Chance(first, 'expressions')), faults: [] };
 }
 
 export function placedSchedule(seed: number, learned: Schedule, { seen }: Pick<Played, 'seen'>): Schedule {

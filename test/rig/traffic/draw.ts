@@ -260,10 +260,29 @@ export class Draw {
       { do: 'reload', configuration: variants.length - 1 },
       { do: 'wait', ms: 4_000 },
     ];
-    if (field === undefined || key === undefined || !chance.isHit(0.7)) return load;
-    const edited = { resource: this.#kind(), at: this.#at(), field: field as 'labels' | 'annotations', key };
-    const edit: Act = { do: 'edit', side: 'host', ...edited, value: chance.pick(values) };
-    return [...this.#downs(), edit, { do: 'wait', ms: 10 }, ...load];
+    if (field === undefined || key === undefined || !chance.isHit(0.9)) return load;
+    const isOwn = chance.isHit(0.75);
+    const about = { resource: this.#kind(), at: isOwn ? { namespace: 't1', name: 'turned' } : this.#at() };
+    const made = isOwn ? this.#turned(about, { field: field as 'labels' | 'annotations', key }) : [];
+    const value = chance.pick(values);
+    const edit: Act = { do: 'edit', side: 'host', ...about, field: field as 'labels' | 'annotations', key, value };
+    const downs = chance.isHit(0.85) ? this.#downs() : [];
+    return [...made, ...downs, edit, { do: 'wait', ms: chance.pick([0, 10]) }, ...load];
+  }
+
+  /** An object that has the key on both sides, when somebody leads again: what the old patches made of it stands on the host when the new ones come. */
+  #turned(
+    { resource, at }: { resource: Synced; at: At },
+    edited: { field: 'labels' | 'annotations'; key: string },
+  ): Act[] {
+    const { field, key } = edited;
+    const version = ++this.#version;
+    const keys = { labels: {}, annotations: {}, [field]: { [key]: this.#chance.pick(values) } };
+    const object: Act =
+      resource === 'endpoints'
+        ? { do: 'endpoints', at, version, ...keys }
+        : { do: 'slice', at, service: at.name, version, type: 'IPv4', ...keys };
+    return [{ do: 'service', at, hasSelector: false, isCopied: true }, object, { do: 'wait', ms: 20_000 }];
   }
 
   /** The object names a Secret, which changes or goes meanwhile, or the name does. */

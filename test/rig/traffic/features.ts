@@ -138,7 +138,8 @@ export function turned(features: Features, chance: Chance): { features: Features
   const first = features.variants[0] as Variant;
   const { excluded, denied, patches } = first;
   const names = [...Object.keys(metadataPatches), 'address'];
-  const one = chance.pick(names);
+  // One that goes leaves what it has made.
+  const one = chance.pick(patches.length > 0 && chance.isHit(0.6) ? patches : names);
   const other = chance.pick<Partial<Variant>>([
     { excluded: excluded.length > 0 ? [] : [chance.pick(['app', 'tier', 'team'])] },
     { denied: denied.length > 0 ? [] : ['10.0.0.0/8'] },

@@ -107,10 +107,10 @@ function burst(scenario: Scenario, chance: Chance): Scenario {
 function crossing(scenario: Scenario, chance: Chance): Scenario {
   const watchLagMs = scenario.watchLagMs ?? chance.pick(lagsMs);
   const kind = chance.pick(scenario.kinds);
-  const [changed, ...edited] = Array.from({ length: 4 }, (_, nth): At => {
+  const [changed, met, ...edited] = Array.from({ length: 5 }, (_, nth): At => {
     return { namespace: 't1', name: `${lateNames.crossing}-${nth}` };
-  }) as [At, ...At[]];
-  const all = [changed, ...edited];
+  }) as [At, At, ...At[]];
+  const all = [changed, met, ...edited];
   const acts = [...all.map((at) => service(at)), ...all.map((at, nth) => object(at, kind, 9_396 + nth)), wait(3_000)];
   const edits = (at: At): readonly Act[] => [
     { do: 'payload', resource: kind, at },
@@ -123,6 +123,10 @@ function crossing(scenario: Scenario, chance: Chance): Scenario {
     const [first, second] = (chance.isHit(0.7) ? pair : pair.reverse()) as [Act, Act];
     acts.push(first, wait(chance.between(1, watchLagMs)), second, wait(3_000));
   }
+  // Both sides change one object: the write that follows the tenant's change knows nothing of the other one, and is refused.
+  const value = chance.pick(['one', 'two']);
+  const edit: Act = { do: 'edit', side: 'host', resource: kind, at: met, field: 'labels', key: 'app', value };
+  acts.push(edit, wait(chance.whole(watchLagMs / 2)), object(met, kind, 9_412), wait(3_000));
   return withActs({ ...scenario, watchLagMs }, acts);
 }
 
@@ -153,4 +157,18 @@ const lagsMs = [30, 120];
 /** Who writes then hears of its own write before it hears of what others did earlier. */
 export function withWatchLag(scenario: Scenario, chance: Chance): Scenario {
   return chance.isHit(lagShare) ? { ...scenario, watchLagMs: chance.pick(lagsMs) } : scenario;
+}
+
+const farewellShare = 0.5;
+
+/** Before the last calm two objects go, one on each side: nothing that follows tells of it, no act and no list. */
+export function withFarewell(scenario: Scenario, chance: Chance): Scenario {
+  const made = [...scenario.before, ...scenario.acts].flatMap((act) =>
+    act.do === 'endpoints' || act.do === 'slice'
+      ? [{ at: act.at, resource: act.do === 'slice' ? ('endpointslices' as const) : act.do }]
+      : [],
+  );
+  if (made.length === 0 || !chance.isHit(farewellShare)) return scenario;
+  const gone = (['virtual', 'host'] as const).map((side): Act => ({ do: 'remove', side, ...chance.pick(made) }));
+  return { ...scenario, acts: [...scenario.acts.slice(0, -1), ...gone, ...scenario.acts.slice(-1)] };
 }

@@ -30,6 +30,16 @@ export const readRecipes: readonly Recipe[] = [
   { class: 'F10', name: 'dropped event', effect: 'swallow', verbs: ['watch'], size: [1, 2, 5], boundMs: proofMs },
   /** No later event of the object tells of it before a proof does. */
   { class: 'F10', name: 'unseen new objects', effect: 'swallowNew', verbs: ['watch'], size: [1, 3], boundMs: proofMs },
+  /** What is gone has no later event at all. */
+  {
+    class: 'F10',
+    name: 'unseen removals',
+    effect: 'swallowGone',
+    weight: 3,
+    verbs: ['watch'],
+    size: [4, 8],
+    boundMs: proofMs,
+  },
   { class: 'F11', name: 'duplicated event', effect: 'duplicate', verbs: ['watch'], size: [1, 5], boundMs: soonMs },
   { class: 'F12', name: 'reordered events', effect: 'swap', verbs: ['watch'], size: [1, 3], boundMs: proofMs },
   { class: 'F13', name: 'coalesced events', effect: 'coalesce', verbs: ['watch'], ms: [2_000], boundMs: proofMs },

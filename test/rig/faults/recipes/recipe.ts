@@ -39,7 +39,7 @@ export const reads: readonly FaultVerb[] = ['list', 'watch'];
 export const soonMs = 5_000;
 /** A proof of the caches comes once a minute, and believes a difference that stands for five seconds. */
 export const proofMs = 65_000;
-/** The next try of a write that has failed often: a minute, and a quarter of it by chance. */
-export const backOffMs = 80_000;
+/** The next try of a write that has failed often: a minute, and by chance half as much again. */
+export const backOffMs = 92_000;
 /** Back-off at its longest, and a proof. */
 export const lateMs = 130_000;
