@@ -65,11 +65,11 @@ it('counts one record and several', () => {
     hidden: ['hostward-key-7', 'hostward-key-8'],
   });
   expect(shared.troubles.map((text) => text.slice(0, text.indexOf('; the')))).toEqual([
-    `1 record in ${place} is not believed and lets nobody in`,
+    `1 record in ${place} is not believed and lets nobody in: k9 (its seal is wrong)`,
     `1 record in ${place} has lost its label and counts as deleted`,
   ]);
   expect(several.map((text) => text.slice(0, text.indexOf('; the')))).toEqual([
-    `2 records in ${place} are not believed and let nobody in`,
+    `2 records in ${place} are not believed and let nobody in: k9 (its seal is wrong), k8`,
     `2 records in ${place} have lost their label and count as deleted`,
   ]);
   const items = attentionOf({ startedAs, management: { keys: {}, troubles: several } });

@@ -10,15 +10,7 @@ import { type HostItem, isTakenByController, type VirtualItem } from '../kind.ts
 import { ownerReference } from '../owner.ts';
 import { isSamePlace, judgeOwnership } from '../ownership.ts';
 import type { HostPlace } from '../placement.ts';
-import {
-  ask,
-  done,
-  type Facts,
-  type HostMergePatch,
-  type Memory,
-  type PatchFailure,
-  type PlanStep,
-} from '../step.ts';
+import { ask, done, type Facts, type HostMergePatch, type Memory, type PatchFailure, type PlanStep } from '../step.ts';
 import { agreementOf, type HostChange, planUpdate, type Update } from '../update-patch.ts';
 import { heldBackFlow, nextAlone } from './held-back-flow.ts';
 import { decideNameClash } from './name-clash.ts';
