@@ -248,6 +248,8 @@ export function mappingSuite(backend: () => SyncBackend): void {
       await stage.forgetWrites();
       await until('the copy', async () => {
         await daemon.clock.jump(61_000);
+        // A jump over a create that is under way would be its time-out.
+        await daemon.settled();
         return ipsOf(await onHost('vc-p-one', 'web'))[0] === '10.0.0.1' || undefined;
       });
       expect((await stage.writes()).filter((write) => write.startsWith('host'))).toEqual(['host create ']);

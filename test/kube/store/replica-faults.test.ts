@@ -204,7 +204,7 @@ describe.skipIf(assets.found === undefined)('two replicas in bad times', () => {
     }
     const names = [secret, nameOf(at), nameOf('/registry/ownedaccesskeys/gone')];
     await host.kubectl('-n', namespace, 'delete', 'secret', ...names);
-    await until(() => replicas.replica(0).output.includes('record of the store is good again'), 'good again');
+    await until(() => replicas.replica(0).output.includes('record of the store that was left aside is gone'), 'gone');
     expect((await replicas.create(0, 'gone')).status).toBe(201);
   }, 60_000);
 
