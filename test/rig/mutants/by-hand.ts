@@ -158,4 +158,10 @@ export const byHand: readonly Mutant[] = [
   ),
   other('a reload looks at no object', 'sync/loop/sync.ts', '    if (this.isReady) this.enqueueAll();\n  }', '  }'),
   other('nobody is told', 'sync/loop/sync.ts', 'if (!this.options.isDryRun) this.#events.record(note);', 'void note;'),
+  other(
+    'a Service wakes only what has its name',
+    'sync/loop/window-follower.ts',
+    "this.#listenVirtual(services, 'services', (key) => this.#options.world.objectsOfService(key)),",
+    "this.#listenVirtual(services, 'services', (key) => [key]),",
+  ),
 ];

@@ -57,6 +57,7 @@ export const lastFoundBy: Readonly<Record<string, number | string>> = {
   'a line that is newer than an own write is taken for its echo': 16,
   'a list that lacks objects is believed at once': 3,
   'back-off outlives the outage': 28,
+  'a Service wakes only what has its name': 48,
   'a later time takes the place of an earlier one': 67,
   'a reload looks at no object': 36,
 };
