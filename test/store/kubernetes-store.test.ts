@@ -17,6 +17,7 @@ import {
   storeOn,
 } from '../contract/store/on-host.ts';
 import { storeContract } from '../contract/store/store.ts';
+import { until } from '../contract/store/store-stage.ts';
 import { settle } from '../virtual-clock.ts';
 
 let host: Devcluster;
@@ -287,10 +288,6 @@ describe('kubernetes store: a removal has its own revision', () => {
     }
   });
 });
-
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve));
-}
 
 it('kubernetes store: a removal that a list has hidden comes before the record that was made again', async () => {
   const namespace = await newNamespace(host);

@@ -169,8 +169,8 @@ export class Intake {
   }
 
   /** What could not be judged here, and another replica that lives has believed. */
-  believed(sight: Sight): Taken[] {
-    return this.#takeGuesses((found) => believes(sight, found));
+  believed(sight: Sight | undefined): Taken[] {
+    return sight === undefined || sight.isSetBack ? [] : this.#takeGuesses((found) => believes(sight, found));
   }
 
   /** What this process has written is no older version, whatever was heard of the name. Returns it if it was not believed. */

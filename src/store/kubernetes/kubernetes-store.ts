@@ -17,7 +17,7 @@ import { OwnRecord, sealRecordOf } from './own-record.ts';
 import { Pulse, silenceMs } from './pulse.ts';
 import { mostAttempts, othersAnswerMs, RecordWriter, Room } from './record-writer.ts';
 import type { HostRecord, HostRecords } from './records/host-records.ts';
-import { metaName, type ReadRecord, type Sight } from './records/record-format.ts';
+import { metaName, type ReadReplica, type Sight } from './records/record-format.ts';
 import type { KubernetesStoreOptions } from './store-options.ts';
 import { seenSetBack } from './trust/last-seen.ts';
 import type { Judge } from './trust/record-reader.ts';
@@ -365,13 +365,14 @@ export class KubernetesStore extends TimelineStore {
       this.hub.publish(eventOf(version));
     }
     if (read?.kind === 'unusable' && read.guess !== undefined) this.#askOthers();
-    if (read?.kind === 'replica' && this.#isPeer(read)) this.#believe(this.#intake.believed(read.sight));
+    if (read?.kind === 'replica') this.#believe(this.#intake.believed(this.#sightOfOther(read)));
     this.#arrivals.look();
-    if (taken !== undefined) this.trim();
+    if (taken !== undefined) this.trim(); // Behind the look: a removal that is waited for must be seen first.
   }
 
-  #isPeer(read: ReadRecord & { kind: 'replica' }): read is ReadRecord & { kind: 'replica'; sight: Sight } {
-    return read.replica !== this.#options.replica && read.sight?.epoch === this.epoch && !read.sight.isSetBack;
+  /** Undefined of an own beat, and of one in another epoch. */
+  #sightOfOther({ replica, sight }: ReadReplica): Sight | undefined {
+    return replica !== this.#options.replica && sight?.epoch === this.epoch ? sight : undefined;
   }
 
   /** Whoever believes what could not be judged here says so in its next beat, and beats at once when it hears this one. */
@@ -386,14 +387,14 @@ export class KubernetesStore extends TimelineStore {
     this.#arrivals.look();
   }
 
-  #heardOf({ replica, sight }: ReadRecord & { kind: 'replica' }): void {
-    const isOther = replica !== this.#options.replica;
-    const isOurs = isOther && sight?.epoch === this.epoch;
-    if (isOurs) this.#intake.heed(sight);
-    if (isOurs && sight.isSetBack && this.#pulse.count < youngBeats) this.#setBack(seenSetBack);
+  #heardOf({ replica, sight }: ReadReplica): void {
+    const ours = this.#sightOfOther({ replica, sight });
+    if (ours !== undefined) this.#intake.heed(ours);
+    if (ours?.isSetBack && this.#pulse.count < youngBeats) this.#setBack(seenSetBack);
     // A replica that starts asks whether anybody is here: the sooner it hears of us, the sooner it serves.
     const isUnsure = sight?.guesses.some((place) => !this.#intake.isGuess(place)) === true;
-    const asks = isOther && (sight?.isNew === true || isUnsure || !this.replicas.has(replica));
+    const asks =
+      replica !== this.#options.replica && (sight?.isNew === true || isUnsure || !this.replicas.has(replica));
     if ((asks || this.#intake.hasDisowned) && this.state === 'open') void this.#pulse.beat().catch(() => undefined);
   }
 }

@@ -85,9 +85,9 @@ export async function revisionsFrom(store: Store, afterRevision: number): Promis
   return (await eventsFrom(store, '/', afterRevision)).map(({ revision }) => revision);
 }
 
-export async function until(holds: () => boolean): Promise<void> {
+export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   for (let turn = 0; turn < 100_000; turn++) {
-    if (holds()) return;
+    if (await holds()) return;
     await new Promise((resolve) => setImmediate(resolve));
   }
   throw new Error('Waited in vain');

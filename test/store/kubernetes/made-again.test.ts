@@ -1,12 +1,13 @@
 // A name that was deleted and is taken again by a replica which has not heard of the deletion. To whoever did not follow the store
 // meanwhile, the new record looks like a copy that somebody has put back by hand.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { pause, systemClock } from '../../../src/clock.ts';
+import { systemClock } from '../../../src/clock.ts';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
 import { nameOf, replicaName } from '../../../src/store/kubernetes/records/record-format.ts';
 import type { StoreEvent } from '../../../src/store/store.ts';
 import { type NumberedStore, newNamespace, recordsOn } from '../../contract/store/on-host.ts';
 import { openedOn } from '../../contract/store/opened-on-host.ts';
+import { until } from '../../contract/store/store-stage.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 import { stoppable } from './stoppable.ts';
 
@@ -24,11 +25,7 @@ const { started, byHand } = openedOn(
 const beat = (store: NumberedStore) => store.currentRevision({ fresh: true });
 const valueIn = async (store: NumberedStore) => (await store.get('/key', { fresh: true })).record?.value;
 
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await pause(systemClock, 1);
-}
-
-/** Starts while nobody answers: the time that it waits for others is none of the test's. */
+/** Starts a replica that nobody answers. Its clock is virtual, so the test does not wait for the others as long as the replica does. */
 async function startedUnheard(namespace: string, replica: string): Promise<NumberedStore> {
   const records = byHand(namespace);
   const last = async () => (await records.get(replicaName(replica)))?.version;

@@ -48,6 +48,8 @@ export interface Sight {
   isSetBack: boolean;
 }
 
+export type ReadReplica = Pick<ReadRecord & { kind: 'replica' }, 'replica' | 'sight'>;
+
 export type ReadRecord =
   | { kind: 'record'; record: StoredRecord }
   | { kind: 'meta'; meta: StoreMeta }

@@ -197,7 +197,8 @@ export class Patcher {
   #settle(write: ValuesToWrite, { results, errors: thrown }: GroupResult, pass: Pass): Failed | undefined {
     const { patch, matches } = write;
     this.#options.counts.evaluated(patch.index, matches.values.length);
-    const errors = [...thrown, ...errorsOf(pass.givenUp, patch, matches)];
+    const wrong = errorsOf(pass.givenUp, patch, matches);
+    const errors = wrong.length === 0 ? thrown : [...thrown, ...wrong];
     const ended = errors.length > 0 ? this.#fallBack({ patch, matches, errors }, pass) : undefined;
     if (ended !== undefined || (errors.length > 0 && !isPartial({ patch, matches, errors }))) return ended;
     const values = errors.length === 0 ? results : [...results];

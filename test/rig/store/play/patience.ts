@@ -3,7 +3,7 @@
 
 export type Verdict =
   | 'dead'
-  /** The store or whoever waits for it got too little processor time, so the missing delivery proves nothing. */
+  /** The store or its reader got too little processor time, so the missing delivery proves nothing. */
   | 'starved';
 
 const pauseMs = 100;
