@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { KubeObject } from '../../src/object/meta/object.ts';
+import { freePort } from '../free-ports.ts';
 
 /** `heads` is a list of metadata alone. */
 export type Sort = 'list' | 'heads' | 'watch' | 'write' | 'read';
@@ -66,8 +67,9 @@ export class ScriptedServer {
     await this.listen(port);
   }
 
-  async listen(port = 0): Promise<void> {
-    this.#server.listen(port, '127.0.0.1');
+  /** Asks for a port that stays free after close(), until reopen(). */
+  async listen(port?: number): Promise<void> {
+    this.#server.listen(port ?? (await freePort()), '127.0.0.1');
     await once(this.#server, 'listening');
   }
 

@@ -2,7 +2,6 @@
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -12,6 +11,7 @@ import { daemonModule } from '../../../src/daemon/daemon.ts';
 import type { Daemon } from '../../../src/daemon/options/daemon-options.ts';
 import { closeServer } from '../../cluster/scripted-server.ts';
 import { passing, until } from '../../cluster/subject.ts';
+import { freePort } from '../../free-ports.ts';
 import { type Scene, scene } from '../scene.ts';
 
 /** A fake API server without objects that answers its version and allows everything. */
@@ -35,9 +35,9 @@ class Cluster {
   }
 
   async listen(): Promise<void> {
+    this.port ||= await freePort();
     this.#server.listen(this.port, '127.0.0.1');
     await once(this.#server, 'listening');
-    this.port = (this.#server.address() as AddressInfo).port;
   }
 
   async close(): Promise<void> {
@@ -85,11 +85,7 @@ interface Run extends Scene {
 }
 
 async function start(...more: string[]): Promise<Run> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
+  const port = await freePort();
   let daemon: Daemon | undefined;
   const made = scene({
     files: { '/home/v.yaml': `hostward: {listen: "127.0.0.1:${port}", endpoints: {enabled: true}}\n` },

@@ -9,6 +9,7 @@ import type { ClusterConnection } from '../../../src/cluster/wire/connection.ts'
 import { RawConnection } from '../../../src/cluster/wire/raw-connection.ts';
 import { openConnection } from '../../../src/cluster/wire/transport.ts';
 import { type Log, silentLog } from '../../../src/log.ts';
+import { freePort } from '../../free-ports.ts';
 import { settle, VirtualClock } from '../../virtual-clock.ts';
 import { type Authority, makeAuthority } from '../certificates.ts';
 import { sendJson } from '../scripted-server.ts';
@@ -54,14 +55,14 @@ export class RotationStage {
   async serve(
     ca: Authority,
     uid: string | RequestListener,
-    port = 0,
+    port?: number,
     { name, host = '127.0.0.1' }: { name?: string; host?: string } = {},
   ): Promise<{ server: Server; url: string; port: number }> {
     const answer: RequestListener =
       typeof uid === 'string' ? (_, response) => sendJson(response, 200, namespace(uid)) : uid;
     const server = createServer(await ca.issue(name === undefined ? {} : { name }), answer);
     this.servers.add(server);
-    server.listen(port, host);
+    server.listen(port ?? (await freePort()), host);
     await once(server, 'listening');
     const at = (server.address() as AddressInfo).port;
     return { server, port: at, url: `https://127.0.0.1:${at}` };
