@@ -12,14 +12,15 @@ export async function explainKey(context: Context, options: Options): Promise<Ex
     throw new CommandFault(exitCodes.usage, 'want the request to judge', {
       hint: "give --as-request 'GET /kubernetes/management/api', for example",
     });
-  if (!/^[A-Z]+ \/\S*$/.test(request))
+  const [, method = '', path = ''] = /^([A-Za-z]+) (\/\S*)$/.exec(request) ?? [];
+  if (method === '')
     throw new CommandFault(exitCodes.usage, `--as-request wants a method and a path, found "${request}"`, {
       hint: "write both in one argument, like --as-request 'GET /kubernetes/management/api'",
     });
   const from = options.text('from');
   const query = new URLSearchParams({
     key,
-    request,
+    request: `${method.toUpperCase()} ${path}`,
     ...(from === undefined ? {} : { from }),
     ...(options.has('upgrade') ? { upgrade: 'true' } : {}),
   });

@@ -136,8 +136,11 @@ describe('hostward keys revoke', () => {
 describe('hostward keys explain', () => {
   it('says in words what every key may send', async () => {
     await bench.keyFor('plain', { user: 'alice' });
-    const said = await bench.local('keys', 'explain', 'plain', '--as-request', 'GET /kubernetes/management/version');
-    expect(said.out).toMatch(/^allowed: every key may send this, whoever it acts for/);
+    for (const method of ['GET', 'get']) {
+      const request = `${method} /kubernetes/management/version`;
+      const said = await bench.local('keys', 'explain', 'plain', '--as-request', request);
+      expect(said.out).toMatch(/^allowed: every key may send this, whoever it acts for/);
+    }
   });
 
   const keys = `GET ${keysPath}`;

@@ -1,4 +1,6 @@
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -163,6 +165,26 @@ describe('reaching the server', () => {
     expect(err).toBe(
       'hostward: Unauthorized\nthe access key comes from HOSTWARD_ACCESS_KEY or --key-file; it may be mistyped or deleted\n',
     );
+  });
+
+  it.each([
+    ['repeats no second try where it may do the change twice', {}, ''],
+    [
+      'says where a second try helps',
+      { retryAfterSeconds: 1 },
+      'try again in a moment; the log of the server tells why\n',
+    ],
+  ])('%s', async (_, details, hint) => {
+    const { folder, remove } = newFolder();
+    mkdirSync(folder);
+    const server = createServer((_request, response) =>
+      response.writeHead(503).end(JSON.stringify({ kind: 'Status', message: 'the cluster is away', details })),
+    ).listen(localSocketPath(folder));
+    await once(server, 'listening');
+    const { code, err } = await runIn(folder, ['keys', 'list']);
+    server.close();
+    expect([code, err]).toEqual([3, `hostward: the cluster is away\n${hint}`]);
+    remove();
   });
 
   it('asks for a scope where the calling key has one', async () => {

@@ -178,8 +178,8 @@ function lacksScope(code: number, details: unknown): boolean {
 function hintOf(code: number, message: string, details: unknown): string | undefined {
   if (lacksScope(code, details)) return scopeHint;
   if (code === 401 && message === 'Unauthorized') return unknownKeyHint;
-  // The sentence says already who knows what to do.
-  if (code === 503 && message.includes('hostward doctor')) return undefined;
+  // Without a time to wait, a second try does not help or may do the change twice; the sentence has the way out.
+  if (code === 503 && !(isRecord(details) && details['retryAfterSeconds'] !== undefined)) return undefined;
   const isAboutKeys = isRecord(details) && details['kind'] === 'ownedaccesskeys';
   return hints.get(code) ?? (isAboutKeys ? keyHints.get(code) : undefined);
 }
