@@ -11,6 +11,7 @@ import { endpointsKind } from '../../../sync/kinds/endpoints/endpoints-kind.ts';
 import { type CutExample, findCuts } from '../../../sync/patch/lint/cut-values.ts';
 import { type Endless, findEndless } from '../../../sync/patch/lint/endless.ts';
 import type { PatchWarning } from '../../../sync/patch/lint/lint-patches.ts';
+import { findRenamedKeys, type RenamedKey } from '../../../sync/patch/lint/renamed-keys.ts';
 import { type CounterExample, findCounterExamples } from '../../../sync/patch/lint/round-trip.ts';
 import {
   type AlwaysThrows,
@@ -58,8 +59,11 @@ export async function tryExpressions(
       const others = set.patches.filter((patch) => endless.every((found) => found.patch !== patch));
       const examples = await findCounterExamples(others, trial, ({ back }) => wentBoth?.(path.join('.'), back.index));
       const cuts = await findCuts(others, trial);
-      const warnings = [...endless.map(warningOfEndless), ...examples.map(warningOf), ...cuts.map(warningOfCut)];
-      placed.push(...warnings.map((found) => positionedWarning(found, configuration, path)));
+      const renamed = await findRenamedKeys(others, trial);
+      const ofPairs = [...examples.map(warningOf), ...cuts.map(warningOfCut), ...renamed.map(warningOfRenamed)];
+      placed.push(
+        ...[...endless.map(warningOfEndless), ...ofPairs].map((found) => positionedWarning(found, configuration, path)),
+      );
       const { translation, policy } = rulesOf(settings, undefined, kind);
       const { allow: allowed } = settings.addressPolicy;
       const wrong = await findWrongResults(others, { ...trial, translation, policy, allowed });
@@ -180,6 +184,18 @@ function warningOfCut({ back, onHost, returned, mended }: CutExample): PatchWarn
     rule: 'reverse-cuts',
     sentence: `the reverse expression ${isLost ? 'empties' : 'cuts'} a value that the expression cannot have made: when somebody writes ${short(onHost)} on the host, ${end}`,
     fix: `let it throw for such a value, so that the tenant keeps its own${mended === undefined ? '' : `: ${mended}`}`,
+  };
+}
+
+function warningOfRenamed({ back, map, key, onHost }: RenamedKey): PatchWarning {
+  return {
+    index: back.index,
+    field: 'reverseExpression',
+    line: 1,
+    column: 1,
+    rule: 'renamed-keys',
+    sentence: `the expression calls ${short(key)} of metadata.${map} ${short(onHost)} on the host, and a host edit of a key with another name never comes back (BackflowFailed)`,
+    fix: `leave out the reverse expression, or write an entry that keeps the name for each key that should come back, such as metadata.${map}["${key}"]`,
   };
 }
 

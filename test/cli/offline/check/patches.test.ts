@@ -131,6 +131,26 @@ describe('hostward check on patches', () => {
     expect(good.out).toBe('no faults, no warnings\n');
   });
 
+  it.each([
+    ['metadata.labels', 'value', 'labels'],
+    ['metadata.annotations', 'value', 'annotations'],
+    ['""', 'value.metadata.labels', 'labels'],
+  ])('warns of a pair on %s that renames keys', async (path, place, map) => {
+    const renamed = (entries: string) => `Object.fromEntries(Object.entries(${place}).map(([k, v]) => ${entries}))`;
+    const pairOf = (there: string, back: string) => {
+      const [expression, reverse] = [there, back].map((one) =>
+        place === 'value' ? renamed(one) : `(${place} = ${renamed(one)}, value)`,
+      );
+      return patches(`- path: ${path}\n  expression: '${expression}'\n  reverseExpression: '${reverse}'`);
+    };
+    const { out } = await checkText(pairOf('["h-" + k, v]', '[k.replace(/^h-/, ""), v]'));
+    expect(out).toContain(
+      `the expression calls "app" of metadata.${map} "h-app" on the host, and a host edit of a key with another name never comes back`,
+    );
+    const same = await checkText(pairOf('[k, "h-" + v]', '[k, v.match(/^h-(.*)$/s)[1]]'));
+    expect(same.out).not.toContain('another name');
+  });
+
   it.each(invalidResults)('runs each patch through the validator of the daemon: $path <- $expression', async (row) => {
     const { severity, says = '', ...entry } = row;
     const { code, out } = await checkText(patches(`- ${JSON.stringify(entry)}`), '-o', 'json');
