@@ -21,6 +21,8 @@ const freePagesKept = 1024;
 const pagesPerStep = 512;
 /** Pages that a backup copies at a time: reads and writes wait for two milliseconds or so. */
 const pagesPerCopyStep = 512;
+/** Hardly one of twenty copies begins within a transaction, so this many in a row do not. */
+const mostCopyStarts = 1000;
 /** Many times the size that a log reaches; a larger one would not fit into memory with the data. */
 const largestCheckedLogBytes = 512 * 1024 * 1024;
 
@@ -159,12 +161,27 @@ function shrinking(database: DatabaseSync): () => void {
 async function copyTo(database: DatabaseSync, path: string): Promise<undefined> {
   // SQLite would give the file a mode that others may read.
   closeSync(openSync(path, 'wx', 0o600));
-  await backup(database, path, { rate: pagesPerCopyStep });
+  await copySteps(database, path);
   const file = openSync(path, 'r');
   try {
     fsyncSync(file);
   } finally {
     closeSync(file);
+  }
+}
+
+/**
+ * The steps run in another thread. SQLite refuses one that falls into a transaction of this thread; Node tries it again, but for the first
+ * one, after which it ends with the error code of success. Nothing is copied then.
+ */
+async function copySteps(database: DatabaseSync, path: string): Promise<void> {
+  for (let starts = 1; ; starts++) {
+    try {
+      await backup(database, path, { rate: pagesPerCopyStep });
+      return;
+    } catch (error) {
+      if (codeOf(error) !== sqliteOk || starts === mostCopyStarts) throw error;
+    }
   }
 }
 
@@ -260,17 +277,22 @@ function createFile(path: string): void {
 }
 
 /** Primary result codes of SQLite. */
+const sqliteOk = 0;
 const sqliteBusy = 5;
 const sqliteCorrupt = 11;
 const sqliteNotADatabase = 26;
 
 function failureOf(error: unknown): { cause: OpenFailure; message: string } {
   const message = error instanceof Error ? error.message : String(error);
-  const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined;
+  const code = codeOf(error);
   if (code === sqliteBusy) return { cause: 'locked', message };
   if (code === sqliteCorrupt || code === sqliteNotADatabase || error instanceof Gap)
     return { cause: 'corrupt', message };
   return { cause: 'other', message };
+}
+
+function codeOf(error: unknown): number | undefined {
+  return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : undefined;
 }
 
 if (parentPort !== null) serve(parentPort, workerData as SqliteWorkerData);

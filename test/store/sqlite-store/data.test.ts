@@ -160,7 +160,7 @@ describe('sqlite store, larger than its memory', () => {
     await Promise.all(Array.from({ length: 3000 }, (_, n) => store.write(`/${n}`, { expect: 0, value })));
     const copy = newPath();
     let isCopied = false;
-    const copying = store.copyTo(copy).then(() => {
+    const copying = store.copyTo(copy).finally(() => {
       isCopied = true;
     });
     let meanwhile = 0;
@@ -175,6 +175,21 @@ describe('sqlite store, larger than its memory', () => {
     const page = await (await start(copy)).list('/');
     if (page.kind !== 'page') throw new Error('Expected a page');
     expect(page.records.filter(({ value: stored }) => stored === value)).toHaveLength(3000);
+  });
+
+  it('copies itself also where the copy begins while a write is under way', async () => {
+    const store = await start(newPath());
+    let isOver = false;
+    const writing = (async () => {
+      while (!isOver)
+        await Promise.all(
+          Array.from({ length: 300 }, (_, n) => store.write(`/${n}`, { expect: undefined, value: 'x' })),
+        );
+    })();
+    const copied = await Promise.allSettled(Array.from({ length: 50 }, () => store.copyTo(newPath())));
+    isOver = true;
+    await writing;
+    expect(copied.filter(({ status }) => status !== 'fulfilled')).toEqual([]);
   });
 
   it('says of each page of a long list how many keys remain, also where long texts end it early', async () => {
