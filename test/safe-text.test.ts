@@ -187,6 +187,7 @@ describe('commands', () => {
       kind: endpointsKind,
       clock: world.clock,
       log: silentLog,
+      mayWrite: () => true,
       onOutcome: () => {},
     });
     events.record({ key: 'default/web', uid: 'u', type: 'Warning', reason: 'PatchFailed', message: `A\n${hostile}` });

@@ -87,7 +87,7 @@ export class Sync {
       laneOf: (key) => key.slice(0, key.indexOf('/')),
     });
     this.#events = createEventRecorder({
-      ...{ writer: options.virtualWriter, kind, clock, log },
+      ...{ writer: options.virtualWriter, kind, clock, log, mayWrite: options.isLeader },
       onOutcome: (outcome) => this.metrics.events.inc({ outcome }),
     });
     this.#writes = new WriteLog({ log, clock });
@@ -175,6 +175,7 @@ export class Sync {
     this.massDelete.stop();
     this.#listener.stop();
     await Promise.all([this.queue.stop(withinMs), this.options.references?.stop(withinMs), this.#ownerDoubt.stop()]);
+    this.#events.stop();
     this.#writes.flush();
     await Promise.all(allWindows(this.world.windows).map((window) => window.stop()));
   }

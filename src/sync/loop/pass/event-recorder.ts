@@ -1,7 +1,7 @@
 // Writes Kubernetes events on virtual objects, to tell the tenant about refusals and failures. Events of one object and reason
-// are merged, their rate is limited, and no pass waits for them. Messages must not reveal host names to the tenant.
+// are merged, their rate is limited, those beyond it wait for their turn, and no pass waits for them. Messages must not reveal host names to the tenant.
 import { createHash } from 'node:crypto';
-import type { Clock } from '../../../clock.ts';
+import type { Clock, Timer } from '../../../clock.ts';
 import type { Answer } from '../../../cluster/answer.ts';
 import { eventsResource } from '../../../cluster/wire/scope.ts';
 import type { Writer } from '../../../cluster/write/writer.ts';
@@ -25,6 +25,7 @@ export interface EventRecorder {
   record(note: EventNote): void;
   /** The problem is solved, so the next problem of this object is a new event. */
   forget(key: Key): void;
+  stop(): void;
 }
 
 /** Kubernetes rejects longer messages. */
@@ -39,6 +40,8 @@ const repeatMs = 5 * 60_000;
 const eventRate = { burst: 50, perSecond: 5 };
 /** Remembered events. Beyond the limit the oldest is forgotten, so that it may be written again as a new one. */
 const memoryLimit = 5000;
+/** Events that wait for their turn, a quarter of an hour of them. One beyond that is dropped. */
+const waitingLimit = 5000;
 
 interface SentEvent {
   name: string;
@@ -52,6 +55,8 @@ export interface EventRecorderOptions {
   kind: SyncedKind;
   clock: Clock;
   log: Log;
+  /** Whoever has lost the lease tells nothing more: the next leader sees the same. */
+  mayWrite: () => boolean;
   onOutcome: (outcome: 'written' | 'merged' | 'dropped' | 'failed') => void;
 }
 
@@ -62,7 +67,10 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
 class Recorder implements EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #sent = new Map<string, SentEvent>();
+  /** The newest message of each object and reason, the one that has waited longest first. */
+  readonly #waiting = new Map<string, EventNote>();
   readonly #bucket: TokenBucket;
+  #turn: Timer | undefined;
   #forbidden: string | undefined;
 
   constructor(options: EventRecorderOptions) {
@@ -75,22 +83,54 @@ class Recorder implements EventRecorder {
   }
 
   record(note: EventNote): void {
-    const { clock, log, onOutcome } = this.#options;
-    const before = this.#sent.get(idOf(note));
-    if (before !== undefined && before.message === note.message && clock.now() - before.atMs < repeatMs) return;
-    if (this.#bucket.take(clock.now()) > 0) {
-      onOutcome('dropped');
-      return;
-    }
-    this.#send(note, before).catch((error: unknown) => {
-      log.error({ component: 'sync', key: note.key, err: error }, 'recording an event failed');
-      onOutcome('failed');
-    });
+    const id = idOf(note);
+    if (this.#waiting.has(id) || this.#waiting.size < waitingLimit) this.#waiting.set(id, note);
+    else this.#options.onOutcome('dropped');
+    this.#takeTurns();
   }
 
   forget(key: Key): void {
     // Another object may later have this name; its events must have their own count.
-    for (const id of [...this.#sent.keys()]) if (id.startsWith(`${key} `)) this.#sent.delete(id);
+    for (const events of [this.#sent, this.#waiting])
+      for (const id of [...events.keys()]) if (id.startsWith(`${key} `)) events.delete(id);
+  }
+
+  stop(): void {
+    this.#turn?.cancel();
+    this.#waiting.clear();
+  }
+
+  #takeTurns(): void {
+    const { clock, mayWrite } = this.#options;
+    if (this.#turn !== undefined) return;
+    if (!mayWrite()) this.#waiting.clear();
+    for (const [id, note] of this.#waiting) {
+      const before = this.#sent.get(id);
+      if (!this.#isRepeated(note, before)) {
+        const waitMs = this.#bucket.take(clock.now());
+        if (waitMs > 0) {
+          this.#turn = clock.after(waitMs, () => {
+            this.#turn = undefined;
+            this.#takeTurns();
+          });
+          return;
+        }
+        this.#sendSoon(note, before);
+      }
+      this.#waiting.delete(id);
+    }
+  }
+
+  #isRepeated({ message }: EventNote, before: SentEvent | undefined): boolean {
+    return before?.message === message && this.#options.clock.now() - before.atMs < repeatMs;
+  }
+
+  #sendSoon(note: EventNote, before: SentEvent | undefined): void {
+    const { log, onOutcome } = this.#options;
+    this.#send(note, before).catch((error: unknown) => {
+      log.error({ component: 'sync', key: note.key, err: error }, 'recording an event failed');
+      onOutcome('failed');
+    });
   }
 
   async #send(note: EventNote, before: SentEvent | undefined): Promise<void> {
