@@ -104,6 +104,7 @@ function claimsAt(now: number, issuer: string): TokenClaims {
     ...{ issuer, audience: [issuer, 'c1'], issuedAt: now, notBefore: now, expires: now + 3_600, id: 'jti' },
     ...{ subjectUid: 'uid-alice', subjectKind: 'user', subjectName: 'alice', keyUid: 'uid-key', keyName: 'ci' },
     ...{ generation: 3, groups: ['devs'], isAdministrator: false, clusters: ['c1'], projects: { shop: 'user' } },
+    ...{ spaces: ['c1/shop/s1/shop-s1'] },
     ...{ scopes: [{ clusters: [{ cluster: 'c1' }] }], networks: undefined },
   };
 }

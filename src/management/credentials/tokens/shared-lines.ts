@@ -3,15 +3,15 @@
 import { isRecord } from '../../../object/text/json.ts';
 import type { Follower, Followers } from '../../../store/follow/follower.ts';
 import type { Store } from '../../../store/store.ts';
+import { isSameView, type KnownView } from './token-rights.ts';
 
 export const sharedLinesPrefix = '/management/tokens/';
 const mostAttempts = 10;
 
-export interface SharedLine {
+/** With the rights in tokens of this generation. */
+export interface SharedLine extends KnownView {
   generation: number;
   expiresMs: number;
-  /** The rights in tokens of this generation. */
-  view: string;
 }
 
 export class SharedLines {
@@ -79,6 +79,7 @@ function joined(text: string, stored: string | undefined): SharedLine {
   if (!isRecord(theirs)) return ours;
   const known = theirs as unknown as SharedLine;
   const expiresMs = Math.max(ours.expiresMs, known.expiresMs);
-  const kept = known.view === ours.view || known.generation >= ours.generation ? known : ours;
-  return { ...kept, expiresMs };
+  const kept = isSameView(known, ours) || known.generation >= ours.generation ? known : ours;
+  // The version before stores no text of the spaces; the tokens that this one has made name some.
+  return { ...ours, ...kept, expiresMs };
 }

@@ -8,22 +8,20 @@ import { type KeyWorld, makersOf } from '../../keys/life/credential.ts';
 import { isExpired } from '../../keys/life/expiry.ts';
 import type { KeyFacts } from '../../keys/life/key-facts.ts';
 import type { PublishedRevocations } from './published-revocations.ts';
-import { viewOfKey } from './token-rights.ts';
+import { isSameView, type KnownView, type RightsView, viewOfKey } from './token-rights.ts';
 
 export const ledgerPrefix = 'tokens/';
 const prefix = ledgerPrefix;
 /** A generation must not be used again while an endpoint remembers it. The endpoint's clock may be wrong by this much. */
 const keptAfterMs = 60 * 60 * 1000;
 
-interface Line {
+interface Line extends KnownView {
   name: string;
   generation: number;
   /** Generations below were in use; undefined = the first is still the present one, and nothing is revoked. */
   hasRevoked: boolean;
   /** When the last token of any generation ends. */
   expiresMs: number;
-  /** The rights in the tokens of this generation, as one text. */
-  view: string;
 }
 
 export interface LedgerOptions {
@@ -52,7 +50,8 @@ export class TokenLedger {
       const line = lineIn(text);
       if (line !== undefined) this.#lines.set(key.slice(prefix.length), line);
     }
-    for (const uid of isAnew ? [...this.#lines.keys()] : []) this.#raise(uid, 'issued before the present keys');
+    for (const uid of isAnew ? [...this.#lines.keys()] : [])
+      this.#raise(uid, { view: 'issued before the present keys', places: '' });
     this.reviewAll();
     const revoked = [...this.#lines].filter(([, { hasRevoked }]) => hasRevoked);
     await this.#parts.revocations.start(
@@ -78,8 +77,11 @@ export class TokenLedger {
     const { uid } = record;
     this.review(uid);
     const known = this.#lines.get(uid);
-    const view = known?.view ?? this.#viewOf(uid, name);
-    const line: Line = known ?? { name, generation: this.#generationAfter(0), hasRevoked: false, expiresMs, view };
+    const first = (): Line => ({
+      ...{ name, generation: this.#generationAfter(0), hasRevoked: false, expiresMs },
+      ...this.#viewOf(uid, name),
+    });
+    const line = known ?? first();
     const { generation } = line;
     const kept = { ...line, expiresMs: Math.max(line.expiresMs, expiresMs) };
     this.#lines.set(uid, kept);
@@ -93,7 +95,7 @@ export class TokenLedger {
     const line = lineIn(text);
     const known = this.#lines.get(uid);
     if (line === undefined) return;
-    if (known !== undefined && known.view !== line.view && known.generation > line.generation) return;
+    if (known !== undefined && !isSameView(known, line) && known.generation > line.generation) return;
     this.#lines.set(uid, line);
     // The key may have changed here before the line came.
     this.review(uid);
@@ -132,15 +134,15 @@ export class TokenLedger {
   review(uid: string): void {
     const line = this.#lines.get(uid);
     if (line === undefined) return;
-    const view = this.#viewOf(uid, line.name);
-    if (view === line.view) return;
-    this.#raise(uid, view);
+    const now = this.#viewOf(uid, line.name);
+    if (isSameView(now, line)) this.#lines.set(uid, { ...line, ...now });
+    else this.#raise(uid, now);
   }
 
-  #raise(uid: string, view: string): void {
+  #raise(uid: string, view: RightsView): void {
     const line = this.#lines.get(uid) as Line;
     const generation = this.#generationAfter(line.generation);
-    this.#lines.set(uid, { ...line, view, generation, hasRevoked: true });
+    this.#lines.set(uid, { ...line, ...view, generation, hasRevoked: true });
     this.#parts.revocations.put({ key: uid, generation, expiresMs: line.expiresMs });
     // If the write fails, the next start finds the same change again, because the stored record is older.
     this.#write(uid).catch(() => undefined);
@@ -158,10 +160,10 @@ export class TokenLedger {
     if (keys.some((key) => isExpired(key.times, world.lastActivityMs(key), nowMs()))) this.review(uid);
   }
 
-  #viewOf(uid: string, name: string): string {
+  #viewOf(uid: string, name: string): RightsView {
     const { world, nowMs } = this.#parts;
     const facts = world.key(name);
-    if (facts === undefined || facts.record.uid !== uid) return 'dead: gone';
+    if (facts === undefined || facts.record.uid !== uid) return { view: 'dead: gone', places: '' };
     return viewOfKey(facts, world, nowMs());
   }
 

@@ -104,7 +104,7 @@ export class DirectEndpoint {
     });
     this.#uploads = uploads;
     const trouble = () => this.trouble;
-    this.#gate = new TokenGate({ settings, keys: this.#keys, revocations: this.#revocations, trouble, clock });
+    this.#gate = new TokenGate({ settings, keys: this.#keys, revocations: this.#revocations, trouble, clock, log });
     this.#upstream = new DirectUpstream({ settings, environment, clock, log });
     const unproven = new UnprovenConnections({ clock, log });
     this.#unproven = unproven;

@@ -4,8 +4,9 @@ import type { User } from '../../../apiserver/request/identity.ts';
 import { StatusFault } from '../../../apiserver/request/status-fault.ts';
 import type { Clock } from '../../../clock.ts';
 import type { DirectSettings } from '../../../config/settings/management-settings.ts';
+import type { Log } from '../../../log.ts';
 import { type Status, serviceUnavailable, unauthorized } from '../../../object/meta/status.ts';
-import type { TokenClaims } from '../../credentials/claims/claims.ts';
+import { placeText, type TokenClaims } from '../../credentials/claims/claims.ts';
 import type { Revocations } from '../../credentials/claims/revocations.ts';
 import { TokenCache } from '../../credentials/claims/token-cache.ts';
 import {
@@ -25,6 +26,7 @@ export interface TokenGateOptions {
   /** Why no token can be judged: revocations may be missing, or the key set; undefined = all is known. */
   trouble(): string | undefined;
   clock: Clock;
+  log: Log;
 }
 
 const retrySeconds = 1;
@@ -34,6 +36,8 @@ export class TokenGate {
   readonly #cache = new TokenCache();
   readonly #holders = new WeakMap<TokenClaims, TokenHolder>();
   readonly #byUser = new WeakMap<User, TokenHolder>();
+  /** Each is said once: the file is read at the start alone. */
+  readonly #toldSpaces = new Set<string>();
 
   constructor(parts: TokenGateOptions) {
     this.#parts = parts;
@@ -105,9 +109,26 @@ export class TokenGate {
     const known = this.#holders.get(claims);
     if (known !== undefined) return known;
     const holder = holderOf(claims, this.#parts.settings);
+    this.#tellMoved(claims);
     this.#holders.set(claims, holder);
     this.#byUser.set(holder.user, holder);
     return holder;
+  }
+
+  /** Nobody else compares the two configurations, and the tenant sees only that the space is not there. */
+  #tellMoved({ spaces: places }: TokenClaims): void {
+    const { settings, log } = this.#parts;
+    for (const { project, name: space, namespace } of settings.spaces) {
+      const place = { cluster: settings.cluster, project, space };
+      const beginning = placeText({ ...place, namespace: '' });
+      const its = places.find((one) => one.startsWith(beginning))?.slice(beginning.length);
+      if (its === undefined || its === namespace || this.#toldSpaces.has(beginning)) continue;
+      this.#toldSpaces.add(beginning);
+      log.warn(
+        { component: 'direct', project, space, namespace, atPlatform: its },
+        'a space has another namespace at the platform than in hostward.direct.spaces, so nobody reaches it here; write that one and restart',
+      );
+    }
   }
 }
 

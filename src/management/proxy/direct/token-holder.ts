@@ -2,7 +2,7 @@
 // verified claims, and the spaces of the cluster. Out: a credential and a directory for the evaluator of the management API. Pure.
 import type { User } from '../../../apiserver/request/identity.ts';
 import type { DirectSettings, ManagementSettings } from '../../../config/settings/management-settings.ts';
-import type { TokenClaims } from '../../credentials/claims/claims.ts';
+import { placeText, type TokenClaims } from '../../credentials/claims/claims.ts';
 import type { Credential } from '../../scope/allows.ts';
 import { Directory, type Subject } from '../../scope/directory.ts';
 import { parseScope } from '../../scope/parse-scope.ts';
@@ -48,9 +48,13 @@ export const emptySettings: ManagementSettings = {
 };
 
 function settingsOf(
-  { clusters, projects, groups }: TokenClaims,
-  { cluster, spaces }: Pick<DirectSettings, 'cluster' | 'spaces'>,
+  { clusters, projects, spaces: places, groups }: TokenClaims,
+  { cluster, spaces: listed }: Pick<DirectSettings, 'cluster' | 'spaces'>,
 ): ManagementSettings {
+  // The platform may have taken a space away, or given it another namespace, since the endpoint was configured.
+  const spaces = listed.filter(({ project, name, namespace }) =>
+    places.includes(placeText({ cluster, project, space: name, namespace })),
+  );
   const names = [...new Set(spaces.map(({ project }) => project))];
   return {
     ...emptySettings,

@@ -26,6 +26,7 @@ export const claims: TokenClaims = {
   isAdministrator: false,
   clusters: ['c1'],
   projects: { shop: 'user' },
+  spaces: ['c1/shop/s1/shop-s1'],
   scopes: [{ clusters: [{ cluster: 'c1' }] }],
   networks: undefined,
 };

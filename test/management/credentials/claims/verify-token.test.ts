@@ -81,6 +81,7 @@ describe('a text that is no direct token', () => {
     ['no scopes', tokenOf({ payload: { scopes: undefined } }), 'claims'],
     ['a scope that is null', tokenOf({ payload: { scopes: [null] } }), 'claims'],
     ['an unknown role', tokenOf({ payload: { projects: { shop: 'owner' } } }), 'claims'],
+    ['a space that is no text', tokenOf({ payload: { spaces: [1] } }), 'claims'],
     ['networks that are no text', tokenOf({ payload: { networks: [] } }), 'claims'],
     ['more than 6 KiB', tokenOf({ payload: { groups: ['x'.repeat(6_000)] } }), 'malformed'],
     ['a megabyte of dots', '.'.repeat(1_000_000), 'malformed'],

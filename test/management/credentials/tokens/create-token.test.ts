@@ -72,6 +72,7 @@ describe('creating a direct token', () => {
       aud: [issuer, 'c1', 'c2'],
       clusters: ['c1'],
       projects: { shop: 'user' },
+      spaces: ['c2/shop/s1/shop-s1'],
       groups: ['devs'],
       name: 'alice',
       key: 'alices',

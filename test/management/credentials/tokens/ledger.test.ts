@@ -43,6 +43,10 @@ async function isRevoked(token: { keyUid: string; generation: number }): Promise
 
 const change = (name: string, body: object) => bench.ask('PATCH', `${keysPath}/${name}`, { type: merge, body });
 
+const spaces = ['s', 'other'].map((name) => ({ name, cluster: 'c1', namespace: `n-${name}` }));
+const teamOf = (left: readonly unknown[]) =>
+  [{ ...(people.projects[0] as object), members: [{ team: 'red', role: 'user' }], spaces: left }] as never;
+
 describe('what ends the tokens of a key', () => {
   it.each([
     ['a narrower scope', () => change('k', { spec: { scope: { clusters: [{ cluster: 'c1' }] } } })],
@@ -61,18 +65,19 @@ describe('what ends the tokens of a key', () => {
     ],
     ['a cluster that its owner left', () => bench.api.apply({ ...people, clusters: [{ name: 'c1', members: [] }] })],
     [
+      'a space that its owner loses beside another one, with the team',
+      () => bench.api.apply({ ...people, projects: teamOf([spaces[1]]) }),
+    ],
+    [
+      'a space with another namespace, with the team',
+      () => bench.api.apply({ ...people, projects: teamOf([{ ...spaces[0], namespace: 'other' }, spaces[1]]) }),
+    ],
+    [
       'an owner who is disabled',
       () => bench.api.apply({ ...people, users: people.users.map((user) => ({ ...user, disabled: true })) }),
     ],
   ])('%s', async (what, end) => {
-    const team = [
-      {
-        ...(people.projects[0] as object),
-        members: [{ team: 'red', role: 'user' }],
-        spaces: [{ name: 's', cluster: 'c1', namespace: 'n' }],
-      },
-    ];
-    const settings = { ...people, ...(what.includes('team') ? { projects: team as never } : {}) };
+    const settings = { ...people, ...(what.includes('team') ? { projects: teamOf(spaces) } : {}) };
     bench = await openBench({ clock, settings });
     const token = await tokenOf(await bench.keyFor('k', { user: 'alice', ttl: 10_000 }));
     expect(await isRevoked(token)).toBe(false);

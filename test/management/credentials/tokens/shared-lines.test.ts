@@ -35,6 +35,19 @@ describe('SharedLines of two replicas', () => {
     await stop();
   });
 
+  it('keep the higher generation when the spaces have changed, and take those of a line that knows them', async () => {
+    const { heard, write, stop } = await twoReplicas();
+    await write(0, { generation: 10, expiresMs: 5_000, view: 'same' });
+    await write(1, { generation: 11, expiresMs: 5_000, view: 'same', places: 'two' });
+    await settle();
+    expect(heard[0]?.get('k')).toMatchObject({ generation: 10, places: 'two' });
+    await write(1, { generation: 20, expiresMs: 5_000, view: 'same', places: 'one' });
+    await write(0, { generation: 10, expiresMs: 7_000, view: 'same', places: 'two' });
+    await settle();
+    for (const known of heard) expect(known.get('k')).toMatchObject({ generation: 20, places: 'one' });
+    await stop();
+  });
+
   it('keep the higher generation when the rights have changed, whoever writes last', async () => {
     const { heard, write, stop } = await twoReplicas();
     await write(0, { generation: 10, expiresMs: 5_000, view: 'wide' });

@@ -1,6 +1,6 @@
 // A proved token is kept so that its signature is checked once. Whether it still counts is asked at every use.
 import { afterEach, describe, expect, it } from 'vitest';
-import { silentLog } from '../../../../src/log.ts';
+import { createLog, silentLog } from '../../../../src/log.ts';
 import { payloadOf } from '../../../../src/management/credentials/claims/claims.ts';
 import { Revocations } from '../../../../src/management/credentials/claims/revocations.ts';
 import { KnownKeys } from '../../../../src/management/proxy/direct/known-keys.ts';
@@ -13,7 +13,10 @@ afterEach(() => {
   for (const end of endings.splice(0)) end();
 });
 
-async function openGate() {
+async function openGate({
+  spaces = [] as { project: string; name: string; namespace: string }[],
+  log = silentLog,
+} = {}) {
   const clock = new VirtualClock('2026-01-01T00:00:00Z');
   const revocations = new Revocations();
   const state = { fetched: 0, trouble: undefined as string | undefined };
@@ -29,9 +32,9 @@ async function openGate() {
   endings.push(() => keys.stop());
   const settings = {
     ...{ listen: '127.0.0.1:0', cluster: 'c1', platform: issuer, keyFile: 'none', silence: 30, dataDir: 'none' },
-    spaces: [],
+    spaces,
   };
-  const gate = new TokenGate({ settings, keys, revocations, trouble: () => state.trouble, clock });
+  const gate = new TokenGate({ settings, keys, revocations, trouble: () => state.trouble, clock, log });
   await keys.start();
   return { gate, clock, revocations, state };
 }
@@ -44,6 +47,19 @@ describe('a token for some networks', () => {
     for (const address of ['11.0.0.1', '127.0.0.1', 'fe80::1', undefined])
       await expect(gate.authenticate(token, address)).rejects.toThrow('the token is not valid from your address');
   });
+});
+
+it('says once that a space has another namespace at the platform', async () => {
+  const lines: { msg: string }[] = [];
+  const log = createLog({ level: 'warn', destination: { write: (line) => void lines.push(JSON.parse(line)) } });
+  const names = ['s1', 's2', 's3'];
+  const spaces = names.map((name) => ({ project: 'shop', name, namespace: `shop-${name}` }));
+  const { gate } = await openGate({ spaces, log });
+  for (const id of ['one', 'two']) {
+    const places = ['c1/shop/s1/elsewhere', 'c1/shop/s2/shop-s2', 'c2/shop/s3/elsewhere'];
+    await gate.authenticate(tokenOf({ payload: payloadOf({ ...claims, id, spaces: places }) }), '127.0.0.1');
+  }
+  expect(lines).toMatchObject([{ project: 'shop', space: 's1', namespace: 'shop-s1', atPlatform: 'elsewhere' }]);
 });
 
 describe('a token that was proved before', () => {

@@ -13,7 +13,15 @@ const endpoint = {
   ],
 };
 
-const nothing: Partial<TokenClaims> = { clusters: [], projects: {}, groups: [], isAdministrator: false, scopes: [] };
+const spaces = ['c1/a/s/a-s', 'c1/b/s/b-s'];
+const nothing: Partial<TokenClaims> = {
+  clusters: [],
+  projects: {},
+  spaces,
+  groups: [],
+  isAdministrator: false,
+  scopes: [],
+};
 
 function may(more: Partial<TokenClaims>, asked: string): boolean {
   const { directory, credential } = holderOf({ ...claims, ...nothing, ...more }, endpoint);
@@ -29,6 +37,10 @@ it.each<[Partial<TokenClaims>, string, boolean]>([
   [{ projects: { a: 'admin' } }, 'list pods in b-s @ space/b/s', false],
   [{ projects: { a: 'user' } }, 'list pods in b-s @ space/a/s', false],
   [{ clusters: ['c1'] }, 'list pods in a-s @ space/a/s', false],
+  [{ projects: { a: 'user' }, spaces: [] }, 'list pods in a-s @ space/a/s', false],
+  [{ projects: { a: 'user' }, spaces: ['c1/a/s/other'] }, 'list pods in a-s @ space/a/s', false],
+  [{ projects: { a: 'user' }, spaces: ['c2/a/s/a-s'] }, 'list pods in a-s @ space/a/s', false],
+  [{ isAdministrator: true, projects: { a: 'admin' }, spaces: [] }, 'list pods in a-s @ space/a/s', false],
   [{ projects: { a: 'user' } }, 'list nodes @ cluster/c1', false],
   [{ clusters: ['c1'], scopes: [{ rules: [{ verbs: ['get'] }] }] }, 'list nodes @ cluster/c1', false],
 ])('the holder of a token with %j may %s: %s', (more, asked, allowed) => {
