@@ -39,14 +39,12 @@ const isWell: Check = {
       return couldNotCheck(`no daemon answers on ${localAddress(listen)} of this machine`, {
         mend: `kubectl -n ${patient.ownNamespace} exec deploy/hostward -- node /opt/hostward/src/launcher/hostward.mjs doctor -c /etc/hostward/config/hostward.yaml`,
       });
-    const { verdict, virtualCluster } = asked.status;
-    if (patient.hasSync && virtualCluster !== virtualClusterName)
-      return warning(
-        `the daemon on this machine serves ${virtualCluster === undefined ? 'the management API alone' : `the virtual cluster "${String(virtualCluster)}"`}, not "${virtualClusterName}"`,
-        {
-          mend: 'run doctor with the configuration of that daemon, or where the other daemon runs',
-        },
-      );
+    const { verdict } = asked.status;
+    const other = otherDuty(patient, asked.status);
+    if (other !== undefined)
+      return warning(`the daemon on this machine serves ${other}, not "${virtualClusterName}"`, {
+        mend: 'run doctor with the configuration of that daemon, or where the other daemon runs',
+      });
     const { isWell: isFine, sentence } = isRecord(verdict) ? verdict : {};
     if (isFine === true) return ok(String(sentence));
     return fault(`the daemon is not well: ${String(sentence ?? 'it gives no verdict')}`, {
@@ -55,6 +53,12 @@ const isWell: Check = {
     });
   },
 };
+
+/** What the daemon does that has the address, where it is not the one of this configuration. */
+function otherDuty({ hasSync, settings }: Patient, { virtualCluster }: Record<string, unknown>): string | undefined {
+  if (!hasSync || virtualCluster === settings.virtualClusterName) return undefined;
+  return virtualCluster === undefined ? 'the management API alone' : `the virtual cluster "${String(virtualCluster)}"`;
+}
 
 /** `status` lists them all. */
 const mostTroubles = 5;
@@ -104,6 +108,14 @@ const canListen: Check = {
     const asked = await ask(patient);
     if (asked.kind === 'stranger')
       return fault(asked.message, { mend: 'set hostward.listen to a free address, or end that program' });
+    const other = asked.kind === 'daemon' ? otherDuty(patient, asked.status) : undefined;
+    if (other !== undefined)
+      return fault(
+        `a daemon that serves ${other} has hostward.listen ${listen}: one with this configuration does not start`,
+        {
+          mend: 'set hostward.listen to a free address',
+        },
+      );
     return ok(addresses.map(({ path, address }) => `${path} ${address}`).join(', '));
   },
 };

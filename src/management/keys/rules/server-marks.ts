@@ -1,5 +1,5 @@
-// Labels and annotations that begin with hostward.dev/ are the server's alone, apart from the list of networks that a key
-// may be used from. A client may send them back unchanged.
+// Labels and annotations that begin with hostward.dev/ are the server's alone, apart from the annotation with the networks that
+// a key may be used from. A client may send them back unchanged.
 import { type FieldError, forbiddenField } from '../../../object/meta/field-error.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import type { SubjectName } from '../../scope/directory.ts';
@@ -32,10 +32,15 @@ export function serverMarkFaults(object: KubeObject, old: KubeObject | undefined
     const before = old?.metadata[where] ?? {};
     const keys = new Set([...Object.keys(now), ...Object.keys(before)]);
     return [...keys]
-      .filter((key) => key.startsWith(reserved) && key !== cidrsAnnotation)
+      .filter((key) => key.startsWith(reserved) && !(where === 'annotations' && key === cidrsAnnotation))
       .filter((key) => own(now, key) !== own(before, key))
-      .map((key) => forbiddenField(`metadata.${where}[${key}]`, `${reserved}* is written by the server only`));
+      .map((key) => forbiddenField(`metadata.${where}[${key}]`, sentenceFor(where, key)));
   });
+}
+
+function sentenceFor(where: 'labels' | 'annotations', key: string): string {
+  if (where === 'labels' && key === cidrsAnnotation) return 'a label limits nothing; write it as an annotation';
+  return `${reserved}* is written by the server only`;
 }
 
 /** A client that writes a key again need not know who made it, nor who disabled it: enabling takes that mark away. */

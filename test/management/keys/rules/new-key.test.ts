@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { fillNewKey, judgeNewKey } from '../../../../src/management/keys/rules/issue.ts';
 import type { JudgeContext } from '../../../../src/management/keys/rules/judgement.ts';
 import { validateKey } from '../../../../src/management/keys/rules/validate-key.ts';
+import { cidrsAnnotation } from '../../../../src/management/scope/patterns/source-networks.ts';
 import { fieldErrorText } from '../../../../src/object/meta/field-error.ts';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
 import { by, key, said } from './stage.ts';
@@ -218,9 +219,13 @@ describe('a new key', () => {
   });
 
   it('brings no marks of the server', () => {
-    const marks = { annotations: { 'hostward.dev/disabled-by': 'x', mine: 'y' }, labels: { 'hostward.dev/z': '' } };
+    const marks = {
+      annotations: { 'hostward.dev/disabled-by': 'x', mine: 'y' },
+      labels: { 'hostward.dev/z': '', [cidrsAnnotation]: 'all' },
+    };
     expect(said(judgeNewKey(key({ user: 'root' }, marks), by('root'), 0))).toEqual([
       '422 metadata.labels[hostward.dev/z]: Forbidden: hostward.dev/* is written by the server only',
+      '422 metadata.labels[hostward.dev/allowed-cidrs]: Forbidden: a label limits nothing; write it as an annotation',
       '422 metadata.annotations[hostward.dev/disabled-by]: Forbidden: hostward.dev/* is written by the server only',
     ]);
   });
