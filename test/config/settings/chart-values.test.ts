@@ -56,6 +56,10 @@ function ofToHost(toHost: Node | undefined): Node {
   } as unknown as Node;
 }
 
+/** Helm would print the pattern of all networks, which has 1,551 characters; of a condition it prints what is wanted. */
+const longestPattern = 100;
+const network = 'a network such as 10.0.0.0/8 or fd00::/8; a single address ends with /32 or /128';
+
 /** Without what only people read, and without patterns that look ahead: Helm's reader of patterns cannot. */
 function forHelm(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(forHelm);
@@ -65,7 +69,11 @@ function forHelm(node: unknown): unknown {
       !(key === 'description' && typeof value === 'string') &&
       !(key === 'pattern' && typeof value === 'string' && value.includes('(?')),
   );
-  return Object.fromEntries(kept.map(([key, value]) => [key, forHelm(value)]));
+  const entries = kept.map(([key, value]): [string, unknown] =>
+    key === 'pattern' && String(value).length > longestPattern ? ['if', { pattern: value }] : [key, forHelm(value)],
+  );
+  const made = Object.fromEntries(entries);
+  return 'if' in made ? { ...made, else: { const: network } } : made;
 }
 
 it('values.schema.json has the settings where the values have them', () => {

@@ -159,6 +159,19 @@ describe.each(Object.entries(helms))('the chart, rendered by %s', { timeout: 60_
       });
     });
 
+    it.each(['10.96.0.1', 'banana', '10.0.0.0/33'])('says what a network is instead of %s', async (value) => {
+      const { code, stderr } = await run(
+        helm,
+        'template',
+        'hw',
+        chart,
+        ...set([`sync.hostward.addressPolicy.deny[0]=${value}`]),
+      );
+      expect(code).toBe(1);
+      expect(stderr).toContain("/deny/0': value must be 'a network such as 10.0.0.0/8");
+      expect(stderr.length).toBeLessThan(400);
+    });
+
     it.each(['podLabels', 'podAnnotations', 'nodeSelector', 'monitoring.labels'])(
       'wants strings in %s',
       async (path) => {

@@ -160,8 +160,16 @@ describe.each(Object.entries(helms))('the chart with %s', { timeout: 60_000 }, (
     };
     const install = async (held: readonly Permission[], values: readonly string[]) => {
       await hasRights(held);
-      const words = ['install', 'hw', chart, '-n', namespace, ...set(values)];
-      const ended = await runProgram({ kubeconfig: installerKubeconfig(), folder }, helm, ...words);
+      const asInstaller = (...words: string[]) =>
+        runProgram({ kubeconfig: installerKubeconfig(), folder }, helm, ...words, '-n', namespace);
+      const ended = await asInstaller('install', 'hw', chart, ...set(values));
+      if (ended.code === 0) {
+        // One replica needs no budget of disruptions, so the upgrade deletes it.
+        const fewer = await asInstaller('upgrade', 'hw', chart, ...set([...values, 'sync.replicas=1']));
+        expect(fewer).toMatchObject({ code: 0 });
+        expect((await everything()).filter((one) => one.includes('poddisruptionbudget'))).toEqual([]);
+        expect(await asInstaller('uninstall', 'hw')).toMatchObject({ code: 0 });
+      }
       await run(helm, 'uninstall', 'hw', '-n', namespace, '--ignore-not-found', '--wait');
       return ended;
     };

@@ -1,4 +1,4 @@
-// The rights that an installation needs on the host: to make what the chart makes, to keep what Helm keeps, and every right that the
+// The rights that an installation needs on the host: to make and to delete what the chart makes, to keep what Helm keeps, and every right that the
 // chart grants, because Kubernetes lets nobody grant a right that he lacks. In: the rendered chart, or what the configuration wants of
 // it. Out: rights, each once. A test compares the lists with the templates, another one installs with these rights alone.
 import type { Permission } from '../../../cluster/permission.ts';
@@ -6,8 +6,8 @@ import type { KubeObject } from '../../../object/meta/object.ts';
 import { isRecord, textsIn } from '../../../object/text/json.ts';
 import { type ResourceRule, referenceRules, shippedRules } from './shipped-rules.ts';
 
-/** Helm 3 looks for an object before it makes it, and Helm 4 makes it by a patch. */
-const makes = ['get', 'create', 'patch'] as const;
+/** Helm 3 looks for an object before it makes it, and Helm 4 makes it by a patch. An upgrade deletes what a value switches off. */
+const makes = ['get', 'create', 'patch', 'delete'] as const;
 
 /** The kinds that the chart makes by default, with one virtual cluster in one namespace. */
 export const chartKinds = [
@@ -36,7 +36,7 @@ export const monitoringKinds = [
 
 /** Helm keeps each release in a Secret. */
 const helmRules: readonly ResourceRule[] = [
-  { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list', 'create', 'update'] },
+  { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list', 'create', 'update', 'delete'] },
 ];
 
 export interface Installation {

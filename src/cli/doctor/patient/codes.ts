@@ -51,7 +51,7 @@ const table = {
   'HW-505': { category: 'rights', title: 'rights on the lease' },
   'HW-506': { category: 'rights', title: 'no rights on the host that are not needed' },
   'HW-507': { category: 'rights', title: 'no rights in the virtual cluster that are not needed' },
-  'HW-508': { category: 'rights', title: 'rights to install' },
+  'HW-508': { category: 'rights', title: 'rights to install and uninstall' },
   'HW-601': { category: 'replicas', title: 'several replicas elect one that writes' },
   'HW-602': { category: 'replicas', title: 'the lease fits the configuration' },
   'HW-701': { category: 'daemon', title: 'the daemon on this machine is well' },
