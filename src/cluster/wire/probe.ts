@@ -35,17 +35,18 @@ export async function checkPermissions(
   );
 }
 
-/** One review for each permission, in their order. */
+/** One review for each permission, in their order. `unanswered` hears why one is unknown. */
 export async function reviewAll(
   connection: Connection,
   permissions: readonly Permission[],
+  unanswered: (why: string) => void = () => {},
 ): Promise<readonly AccessReview[]> {
   const queue = [...permissions.entries()];
   const reviews: AccessReview[] = [];
   const ask = async (): Promise<void> => {
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
       const [index, permission] = next;
-      reviews[index] = await reviewAccess(connection, permission);
+      reviews[index] = await reviewAccess(connection, permission, unanswered);
     }
   };
   await Promise.all(Array.from({ length: reviewsAtOnce }, ask));
@@ -69,7 +70,11 @@ export function namesNobody(cluster: string): ClusterFault {
 /** The user of a request without credentials, if the server lets such requests in at all. */
 const anonymous = 'system:anonymous';
 
-async function reviewAccess(connection: Connection, permission: Permission): Promise<AccessReview> {
+async function reviewAccess(
+  connection: Connection,
+  permission: Permission,
+  unanswered: (why: string) => void,
+): Promise<AccessReview> {
   const { verb, group, resource, namespace } = permission;
   const body = {
     apiVersion: 'authorization.k8s.io/v1',
@@ -85,8 +90,9 @@ async function reviewAccess(connection: Connection, permission: Permission): Pro
   });
   const status = answer.kind === 'ok' ? (answer.object['status'] as { allowed?: unknown } | undefined) : undefined;
   if (answer.kind === 'forbidden' && answer.message.includes(`"${anonymous}"`)) return 'nobody';
-  if (typeof status?.allowed !== 'boolean') return 'unknown';
-  return status.allowed ? 'allowed' : 'denied';
+  if (typeof status?.allowed === 'boolean') return status.allowed ? 'allowed' : 'denied';
+  unanswered('message' in answer ? answer.message : 'the answer has no verdict');
+  return 'unknown';
 }
 
 function missing(cluster: string, permission: Permission): ClusterFault {

@@ -80,7 +80,6 @@ function checkPlace(
   target: AuditedPlace,
   { path, cluster, directory }: { path: string; cluster: string; directory: Directory },
 ): void {
-  if (target.kind === 'Management') return;
   if (target.kind === 'Cluster' && target.cluster === cluster) return;
   if (target.kind === 'ProjectSpace') {
     const spaces = directory.projects.get(target.project)?.spaces ?? [];

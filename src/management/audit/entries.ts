@@ -115,12 +115,36 @@ export function redactURL(url: string): string {
   return whole.length > longestURL ? `${whole.slice(0, longestURL)}…` : whole;
 }
 
-/** Keys and tokens that a client put into the wrong place, such as a path or a name. */
+/** Keys and tokens that a client put into the wrong place, such as a path or a name. Whoever reads the log can undo percent-encoding. */
 export function withoutSecrets(text: string): string {
+  const plain = text.includes('%') ? withoutEncoding(text) : text;
+  if (plain === undefined) return '…';
+  const cut = withoutPlainSecrets(plain);
+  return cut === plain ? text : cut;
+}
+
+/** Encoded more often, a text is no honest one. */
+const mostEncodings = 4;
+
+/** Undoes the encoding of letters, digits and the signs that keys and tokens are made of; undefined = it goes on and on. */
+function withoutEncoding(text: string): string | undefined {
+  let plain = text;
+  for (let depth = 0; depth < mostEncodings; depth++) {
+    const next = plain.replace(/%(?:25)*([0-9A-Fa-f]{2})/g, (encoded, digits: string) => {
+      const sign = String.fromCharCode(Number.parseInt(digits, 16));
+      return /[\w.%-]/.test(sign) ? sign : encoded;
+    });
+    if (next === plain) return plain;
+    plain = next;
+  }
+  return undefined;
+}
+
+function withoutPlainSecrets(text: string): string {
   return text
     .replace(/mpk_([0-9A-Za-z]+)_[0-9A-Za-z]+/g, 'mpk_$1_…')
     .replace(/[\w.-]+/g, withoutToken)
-    .replace(/(bearer)(\s+|%20)\S+/gi, '$1 …');
+    .replace(/(bearer)(\s+|%(?:25)*20)\S+/gi, '$1 …');
 }
 
 /** A pattern with the beginning of a token in it would look to the end of the text from each beginning. */

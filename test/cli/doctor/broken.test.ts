@@ -193,7 +193,8 @@ describe('hostward doctor on a broken set-up', () => {
     expect(found).toEqual(one.finds);
     for (const each of one.hidden ?? []) expect(hidden.map((entry) => entry.code)).toContain(each);
     for (const each of one.unchecked ?? []) expect(of(each)?.verdict, each).toBe('couldNotCheck');
-    expect(JSON.stringify(bad.map(({ says, details }) => [says, details])).replaceAll('\\"', '"')).toContain(
+    const said = bad.length > 0 ? bad : checks.filter(({ verdict }) => verdict !== 'ok');
+    expect(JSON.stringify(said.map(({ says, details }) => [says, details])).replaceAll('\\"', '"')).toContain(
       one.says ?? '',
     );
     if (one.saysNot !== undefined) expect(JSON.stringify(bad)).not.toContain(one.saysNot);

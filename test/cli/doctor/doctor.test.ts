@@ -119,9 +119,9 @@ describe('hostward doctor', () => {
 
   it('--pre counts without a configuration what the chart makes and grants by default', async () => {
     const { of } = await stage.findings(['--pre'], { drop: ['--config'] });
-    expect(of('HW-508')).toMatchObject({ verdict: 'fault', says: `${account} lacks 25 rights of 44` });
+    expect(of('HW-508')).toMatchObject({ verdict: 'fault', says: `${account} lacks 34 rights of 53` });
     expect(of('HW-508')?.details).toEqual(
-      expect.arrayContaining([`get, list, create, update on secrets in namespace ${hostNamespace}`]),
+      expect.arrayContaining([`get, list, create, update, delete on secrets in namespace ${hostNamespace}`]),
     );
   });
 
@@ -148,10 +148,10 @@ describe('hostward doctor', () => {
     expect(of('HW-508')).toMatchObject({
       verdict: 'fault',
       details: [
-        `get, list, create, update on secrets in namespace ${hostNamespace}`,
-        'create, patch on services in namespace elsewhere',
-        'create, patch on namespaces in all namespaces',
-        `get, create, patch on configmaps in namespace ${hostNamespace}`,
+        `get, list, create, update, delete on secrets in namespace ${hostNamespace}`,
+        'create, patch, delete on services in namespace elsewhere',
+        'create, patch, delete on namespaces in all namespaces',
+        `get, create, patch, delete on configmaps in namespace ${hostNamespace}`,
       ],
     });
     const [command, ...others] = of('HW-508')?.mend?.split('\n') ?? [];
@@ -176,8 +176,8 @@ describe('hostward doctor', () => {
     const { of } = await stage.findings(words, { text, drop: ['names'] });
     expect(of('HW-201')).toBeUndefined();
     expect(of('HW-508')?.details).toEqual([
-      'get, list, create, update on secrets in namespace elsewhere',
-      'create, patch on services in namespace elsewhere',
+      'get, list, create, update, delete on secrets in namespace elsewhere',
+      'create, patch, delete on services in namespace elsewhere',
     ]);
   });
 

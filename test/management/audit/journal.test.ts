@@ -169,6 +169,12 @@ describe('the journal of revocations', () => {
   });
 });
 
+/** Encodes each sign of the text before, so that nothing is left plain. */
+function encodedOften(text: string, times: number): string {
+  const once = [...text].map((sign) => `%${sign.charCodeAt(0).toString(16)}`).join('');
+  return times === 1 ? once : encodedOften(once, times - 1);
+}
+
 describe('audit entries', () => {
   const token = makeToken((count) => new Uint8Array(count).fill(7)).text;
   const jwt = 'eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJhIn0.c2ln';
@@ -180,6 +186,17 @@ describe('audit entries', () => {
     [`/x/${token}?limit=${token}`, `/x/mpk_${token.slice(4, 21)}_…?limit=…`],
     [`/x/${jwt}`, '/x/<token>'],
     ['/x/Bearer%20abc', '/x/Bearer …'],
+    [`/x/${token.replaceAll('_', '%5F')}`, `/x/mpk_${token.slice(4, 21)}_…`],
+    [`/x/${token.replace('mpk_', '%6d%70k%255f')}/y%20z`, `/x/mpk_${token.slice(4, 21)}_…/y%20z`],
+    [
+      `/x/${[...token].map((sign) => `%25${sign.charCodeAt(0).toString(16)}`).join('')}`,
+      `/x/mpk_${token.slice(4, 21)}_…`,
+    ],
+    [`/x/${token.replaceAll('_', encodedOften('_', 5))}`, '…'],
+    [`/x/${jwt.replaceAll('.', '%2E')}`, '/x/<token>'],
+    [`/x/${jwt.replace('eyJ', '%65yJ')}`, '/x/<token>'],
+    ['/x/Bearer%2520abc', '/x/Bearer …'],
+    ['/x/100%25/%E2%82%AC/a%2Fb', '/x/100%25/%E2%82%AC/a%2Fb'],
   ])('show the address %s as %s', (url, shown) => {
     expect(redactURL(url)).toBe(shown);
   });

@@ -19,7 +19,7 @@ import { recordRules } from '../patient/shipped-rules.ts';
 import { knownStore, secretsHere, strayFrom, surveyOf } from '../patient/stored-records.ts';
 import { userOf } from '../patient/surplus.ts';
 import { isAgreed, lateSecrets, notBelieved } from './agreement.ts';
-import { listRights } from './rights.ts';
+import { noVerdict } from './rights.ts';
 
 const policies: ResourceRef = {
   path: 'apis/admissionregistration.k8s.io/v1',
@@ -94,14 +94,13 @@ const grantsRights: Check = {
         resources.flatMap((resource) => verbs.map((verb) => ({ group, resource, verb, namespace }) as Permission)),
       ),
     );
-    const reviews = await reviewAll(connection, needed);
+    const unanswered: string[] = [];
+    const reviews = await reviewAll(connection, needed, (why) => unanswered.push(why));
     if (reviews.includes('nobody')) return faultOf(namesNobody(connection.name));
     const who = (await userOf(connection)) ?? 'the user of the kubeconfig';
     const denied = needed.filter((_, at) => reviews[at] === 'denied');
     if (denied.length === 0)
-      return reviews.includes('unknown')
-        ? couldNotCheck('some reviews of rights got no answer', { mend: listRights })
-        : ok(`${who} has all ${needed.length} in ${namespace}`);
+      return unanswered.length > 0 ? noVerdict(unanswered) : ok(`${who} has all ${needed.length} in ${namespace}`);
     return fault(`${who} lacks ${counted(denied.length, 'right')} of ${needed.length} in namespace ${namespace}`, {
       details: denied.map(({ verb, group, resource }) => `${verb} on ${resource}${group && `.${group}`}`),
       mend: 'apply the Role and the RoleBinding of `hostward docs replicas`, or helm upgrade with management.store.type=kubernetes',

@@ -45,12 +45,12 @@ export async function review(
   needed: readonly Permission[],
   { isAllHere = false } = {},
 ): Promise<Finding> {
-  const reviews = await reviewAll(patient.cluster(side).connection, needed);
+  const unanswered: string[] = [];
+  const reviews = await reviewAll(patient.cluster(side).connection, needed, (why) => unanswered.push(why));
   if (reviews.includes('nobody')) return faultOf(namesNobody(side));
   const user = await userOf(patient.cluster(side).connection);
   const who = user ?? 'the user of the kubeconfig';
   const denied = needed.filter((_, index) => reviews[index] === 'denied');
-  const unknown = reviews.filter((one) => one === 'unknown').length;
   if (denied.length > 0) {
     patient.takeLacked(side, user, denied);
     const details = grouped(denied).map(({ verbs, what, where }) => `${verbs.join(', ')} on ${what} ${where}`);
@@ -58,8 +58,16 @@ export async function review(
     const says = `${who} lacks ${counted(denied.length, 'right')} of ${needed.length}${shut.map(shutText).join('')}`;
     return fault(says, { details, mend: grantCommand(patient, side) });
   }
-  if (unknown > 0) return couldNotCheck(`${counted(unknown, 'review')} of rights got no answer`, { mend: listRights });
+  if (unanswered.length > 0) return noVerdict(unanswered);
   return (await unserved(patient, side, needed)) ?? ok(`${who} has all ${needed.length}`);
+}
+
+/** A server that is busy or broken is no missing right, so its first answer is shown. */
+export function noVerdict(unanswered: readonly string[]): Finding {
+  const [first = ''] = unanswered;
+  return couldNotCheck(`${counted(unanswered.length, 'review')} of rights got no verdict, first: ${first}`, {
+    mend: listRights,
+  });
 }
 
 /** Those in which the account has no right at all, and that were not seen to stand. */
@@ -73,7 +81,7 @@ function shutText(namespace: string): string {
   return `; namespace ${namespace} is being deleted or missing, or has no Role for it (kubectl get namespace ${namespace})`;
 }
 
-export const listRights = 'kubectl auth can-i --list   # with the same kubeconfig';
+const listRights = 'kubectl auth can-i --list   # with the same kubeconfig';
 
 interface Group {
   group: string;
