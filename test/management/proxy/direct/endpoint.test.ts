@@ -267,6 +267,12 @@ describe('the audit and the activity of a direct endpoint', () => {
       /spec\.entries\[0\]\.target is outside of cluster c1/,
     ],
     [
+      'a line of the management API',
+      c1({ ...intent, target: { kind: 'Management' } }),
+      403,
+      /spec\.entries\[0\]\.target is outside of cluster c1/,
+    ],
+    [
       'a line of a space of another cluster',
       about('hidden', { entries: [{ ...intent, target: foreign }] }),
       403,
