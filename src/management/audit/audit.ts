@@ -12,7 +12,7 @@ import type { Callers } from '../keys/callers/callers.ts';
 import { managementRequest, proxiedIn } from '../scope/classify.ts';
 import { type AccessRequest, isManagementResource, reportResource } from '../scope/request.ts';
 import { type ChainHead, type LostLines, lostEnd } from './chain/chain.ts';
-import type { ChainFile } from './chain/chain-file.ts';
+import { type ChainFile, tellCutOff } from './chain/chain-file.ts';
 import { damageText, type FoundDamage } from './chain/find-damage.ts';
 import type { Removal } from './chain/retention.ts';
 import { type AuditEntry, type AuditSubject, intentEntry, outcomeEntry } from './entries.ts';
@@ -53,7 +53,9 @@ export class AuditLog implements Audit {
   }
 
   async start(): Promise<void> {
-    await this.#options.file.start();
+    const { file, log } = this.#options;
+    await file.start();
+    tellCutOff(file, log, { component: 'management', what: 'audit log' });
     await this.#lookForLostEnd();
     const look = await this.#options.openForDamage?.(() => this.#isStopping);
     this.#looking = this.#lookForDamage(look);

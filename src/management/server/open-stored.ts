@@ -7,7 +7,7 @@ import type { Log } from '../../log.ts';
 import { Followers } from '../../store/follow/follower.ts';
 import type { StoreEvent } from '../../store/store.ts';
 import { keyedDigest, lostEnd } from '../audit/chain/chain.ts';
-import { ChainFile } from '../audit/chain/chain-file.ts';
+import { ChainFile, tellCutOff } from '../audit/chain/chain-file.ts';
 import { JournaledStore } from '../audit/journal/journaled-store.ts';
 import { revokedBy } from '../audit/journal/revoked-by.ts';
 import { activityPrefix, activityStore, loadActivity, OthersUses } from '../keys/book/activity-store.ts';
@@ -44,6 +44,7 @@ export async function openStored(
   const digest = keyedDigest(secrets.auditKey);
   const revocations = new ChainFile({ folder, name: revocationsName, digest });
   await revocations.start();
+  tellCutOff(revocations, log, { component: 'management', what: 'journal of revocations' });
   opened.push(revocations);
   const lost = lostEnd('journal of revocations', revocations.head, shared?.saidBefore().journal);
   const journalDamage = lost && `${lost.sentence}; bring it back from a copy before you run "hostward store recover"`;

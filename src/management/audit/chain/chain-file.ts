@@ -3,6 +3,7 @@
 // share one write. A line that cannot be written whole is taken back, so that the chain stays whole.
 import { type FileHandle, open, readdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Log } from '../../../log.ts';
 import {
   beginning,
   type ChainHead,
@@ -56,6 +57,7 @@ export class ChainFile {
   /** After the last line that is in the file. */
   #state: ChainState = beginning;
   #last: Record<string, unknown> | undefined;
+  #cutOff = 0;
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
 
@@ -71,6 +73,11 @@ export class ChainFile {
   /** Number and digest of the last line that is on the disk; line 0 for a chain that has not begun. */
   get head(): ChainHead {
     return { line: this.#state.next - 1, digest: this.#state.previous };
+  }
+
+  /** Bytes of a last line that was not whole at the start, and is gone. */
+  get cutOff(): number {
+    return this.#cutOff;
   }
 
   /** Goes on where the files end; a last line that a crash cut off was never acknowledged, and is taken away. */
@@ -129,6 +136,7 @@ export class ChainFile {
         `continue ${this.#path}: another program wrote its end, which stays as it is; look into the file and move it away`,
       );
     if (end.keep < end.size) await file.truncate(end.keep);
+    this.#cutOff = end.size - end.keep;
     let line = last;
     let path = this.#path;
     if (line === undefined) {
@@ -261,4 +269,17 @@ async function syncFolder(folder: string): Promise<void> {
   } finally {
     await handle.close();
   }
+}
+
+/** Whoever compares the file with a copy finds it shorter. */
+export function tellCutOff(
+  { cutOff }: ChainFile,
+  log: Log,
+  { component, what }: { component: string; what: string },
+): void {
+  if (cutOff === 0) return;
+  log.warn(
+    { component, bytes: cutOff },
+    `the last line of the ${what} was not whole and is removed; a line that a crash cuts off was never acknowledged`,
+  );
 }

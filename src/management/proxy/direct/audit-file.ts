@@ -8,7 +8,7 @@ import { makeFolder } from '../../../apiserver/tls/secret-files.ts';
 import type { Clock } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';
 import { plainDigest, readLine } from '../../audit/chain/chain.ts';
-import { ChainFile, chainFiles } from '../../audit/chain/chain-file.ts';
+import { ChainFile, chainFiles, tellCutOff } from '../../audit/chain/chain-file.ts';
 import { damageText, openForDamage } from '../../audit/chain/find-damage.ts';
 import { type Removal, removeOldFiles } from '../../audit/chain/retention.ts';
 import { type AuditEntry, withoutSecrets } from '../../audit/entries.ts';
@@ -53,6 +53,7 @@ export class AuditFile {
       const movedAside = () => void this.#removeOld();
       const chain = new ChainFile({ folder, name, digest: plainDigest, movedAside, ...(maxBytes && { maxBytes }) });
       await chain.start();
+      tellCutOff(chain, log, { component: 'direct', what: 'audit log' });
       this.#chain = chain;
       await this.#lookForDamage();
       await this.#removeOld();

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { FailedLogins } from '../../../../src/apiserver/limits/failed-logins.ts';
 import { parseTarget } from '../../../../src/apiserver/request/target.ts';
 import { type Clock, systemClock } from '../../../../src/clock.ts';
-import { silentLog } from '../../../../src/log.ts';
+import { createLog, type Log, silentLog } from '../../../../src/log.ts';
 import { AuditLog } from '../../../../src/management/audit/audit.ts';
 import { keyedDigest } from '../../../../src/management/audit/chain/chain.ts';
 import {
@@ -29,10 +29,11 @@ async function auditLog(
   options: Partial<ChainFileOptions> = {},
   clock: Clock = systemClock,
   removeOld: ConstructorParameters<typeof AuditLog>[0]['removeOld'] = async () => 0,
+  said: Log = silentLog,
 ) {
   const callers = { sessionOf: () => undefined } as unknown as ConstructorParameters<typeof AuditLog>[0]['callers'];
   const file = new ChainFile({ folder, name: 'audit', digest, ...options });
-  const log = new AuditLog({ file, clock, log: silentLog, callers, reads: () => false, removeOld });
+  const log = new AuditLog({ file, clock, log: said, callers, reads: () => false, removeOld });
   await log.start();
   endings.push(() => log.stop());
   return log;
@@ -57,7 +58,12 @@ describe('the audit log', () => {
     await Promise.all(Array.from({ length: 20 }, () => first.begins(entry('DELETE'))));
     await first.stop();
     appendFileSync(path, '{"seq":21,"previous":"half a li');
-    const second = await auditLog(place);
+    const lines: Record<string, unknown>[] = [];
+    const destination = { write: (line: string) => void lines.push(JSON.parse(line)) };
+    const second = await auditLog(place, {}, systemClock, undefined, createLog({ level: 'warn', destination }));
+    const msg =
+      'the last line of the audit log was not whole and is removed; a line that a crash cuts off was never acknowledged';
+    expect(lines).toMatchObject([{ msg, bytes: 31 }]);
     await second.begins(entry('DELETE'));
     const verified = verifyChain(readFileSync(path, 'utf8'), { digest });
     expect(verified).toMatchObject({ kind: 'whole', lines: 21, torn: false });
