@@ -40,6 +40,8 @@ export async function closeServer(server: Server): Promise<void> {
 
 export class ScriptedServer {
   readonly seen: Seen[] = [];
+  /** Pages have no more objects than that, whatever was asked for. */
+  pageItems = Number.POSITIVE_INFINITY;
   readonly scripts: Script[] = [];
   readonly objects = new Map<string, KubeObject>();
   rv = 1000;
@@ -172,7 +174,7 @@ export class ScriptedServer {
   }
 
   #list(url: URL, response: ServerResponse, isPartial: boolean): void {
-    const limit = Number(url.searchParams.get('limit') ?? '0') || Number.POSITIVE_INFINITY;
+    const limit = Math.min(Number(url.searchParams.get('limit') ?? '0') || Number.POSITIVE_INFINITY, this.pageItems);
     const token = url.searchParams.get('continue');
     const [atRv, from] = token === null ? [this.rv, 0] : (JSON.parse(token) as [number, number]);
     if (atRv < this.compactedTo) {

@@ -48,7 +48,8 @@ export interface HeadPagesOptions {
 
 export async function readHeadPages(options: HeadPagesOptions): Promise<HeadsEnd> {
   const { connection, scope, clock, signal, reached } = options;
-  const gapMs = options.spreadMs / Math.max(1, Math.ceil(options.expected / pageLimit));
+  const spreadEndMs = clock.now() + options.spreadMs;
+  let seen = 0;
   const untilMs = clock.now() + listTimeMs;
   let limit = pageLimit;
   let continueToken: string | undefined;
@@ -72,7 +73,10 @@ export async function readHeadPages(options: HeadPagesOptions): Promise<HeadsEnd
     if (clock.now() >= untilMs) return { kind: 'fault', message: `the list has no end after ${page} pages` };
     ({ continueToken } = frame);
     if (read.bytes > pageBytesAim) limit = Math.max(1, Math.floor(limit / 2));
-    await pause(clock, gapMs, signal);
+    // Pages may be smaller than was asked for, and the objects more than was expected.
+    seen += read.heads.length;
+    const left = Math.max(1, Math.ceil((options.expected - seen) / Math.max(1, read.heads.length)));
+    await pause(clock, Math.max(0, spreadEndMs - clock.now()) / (left + 1), signal);
     if (signal.aborted) return { kind: 'aborted' };
   }
   return { kind: 'fault', message: `gave up after ${pagesMax} pages` };

@@ -117,6 +117,23 @@ test('the heads are read in pages, consistently, spread over a part of the inter
   expect(window.proof.missed).toBe(0);
 });
 
+test.each([
+  ['as was expected', 60],
+  ['and half as many more', 90],
+])('a server that gives small pages is read in the same time: objects %s', async (_, objects) => {
+  for (let n = 0; n < 57; n++) server.put(`many-${n}`);
+  await synced();
+  for (let n = 60; n < objects; n++) lose(() => server.put(`many-${n}`));
+  server.pageItems = 5;
+  const before = server.seen.length;
+  await proven();
+  const pages = server.seen.slice(before).filter(({ sort }) => sort === 'heads');
+  expect(pages).toHaveLength(objects / 5);
+  const tookMs = clock.now() - (window.proof.provenAtMs as number);
+  expect(tookMs).toBeGreaterThan(intervalMs / 10);
+  expect(tookMs).toBeLessThanOrEqual(intervalMs / 5 + slackMs);
+});
+
 test('a cluster that was set back and has used its numbers again is listed again', async () => {
   await synced();
   const before = structuredClone(server.objects.get('default/a') as never);
