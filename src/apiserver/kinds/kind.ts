@@ -28,6 +28,8 @@ export interface WriteContext {
   namespace: string;
   /** The body of a PUT as the client sent it, which tells null from absent. Undefined for a patch: there absent is removed. */
   sent?: unknown;
+  /** What a PUT, a merged patch or an apply says, as the client sent it. */
+  stated?: unknown;
   /** Adds a `Warning: 299` header to the answer. */
   warn(line: string): void;
   /** Goes into the audit record of the request, e.g. the id of what was made. Absent where nothing is audited. */
@@ -61,6 +63,8 @@ export interface Strategy {
   setDefaults?(object: KubeObject): void;
   prepareForCreate?(write: ObjectWrite): void | Promise<void>;
   prepareForUpdate?(write: ObjectUpdate): void | Promise<void>;
+  /** Whether it matters who says again what the object says already; absent = never, and such a write changes nothing. */
+  hearsRepeat?(old: KubeObject, user: User): boolean;
   /** Warnings about an accepted object; also returned when the write changes nothing. */
   warnings?(object: KubeObject): string[];
   /** Validates everything except metadata, which the kit validates. */

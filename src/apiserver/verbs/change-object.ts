@@ -108,13 +108,14 @@ async function nextObject(
   object.metadata.resourceVersion = old.metadata.resourceVersion as string;
   if (call.warnings.length === 0) call.warnings.push(...newWarnings(kind.strategy, object, old));
   if (change.keepsManagers !== true) {
-    if (isUntouched(object, old)) return 'unchanged';
+    if (isUntouched(object, old) && kind.strategy.hearsRepeat?.(old, user) !== true) return 'unchanged';
     // Before the kind's strategy: fields that the server adds must not belong to the writer.
     trackUpdate(call, object, old, now);
   }
   const warn = (line: string) => void call.warnings.push(line);
-  const { dryRun, sent } = change;
-  const write: ObjectUpdate = { object, old: stored, user, now, dryRun, namespace: target.namespace, sent, warn };
+  const { dryRun, sent, merged = sent } = change;
+  const { namespace: place } = target;
+  const write: ObjectUpdate = { object, old: stored, user, now, dryRun, namespace: place, sent, stated: merged, warn };
   kind.strategy.hidden?.restore?.(object, stored);
   await kind.strategy.prepareForUpdate?.(write);
   await call.works?.();

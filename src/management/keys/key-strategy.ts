@@ -1,6 +1,7 @@
 // Handles the write of a key in the hooks of the kit: takes off the hidden fields, fills in defaults, validates and judges the
 // result, and makes the secret. A fault of the object is 422; a missing right of the caller is 403.
 import type { Kind, ObjectUpdate, ObjectWrite, Strategy } from '../../apiserver/kinds/kind.ts';
+import type { User } from '../../apiserver/request/identity.ts';
 import { forbiddenBecause, StatusFault } from '../../apiserver/request/status-fault.ts';
 import { toStoredText } from '../../apiserver/wire/stored-text.ts';
 import type { Clock } from '../../clock.ts';
@@ -8,7 +9,6 @@ import type { KeyLimits } from '../../config/settings/management-settings.ts';
 import type { FieldError } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { invalid } from '../../object/meta/status.ts';
-import { isRecord } from '../../object/text/json.ts';
 import { isScoped } from '../scope/allows.ts';
 import type { SubjectName } from '../scope/directory.ts';
 import { keyResource, managementGroup } from '../scope/request.ts';
@@ -29,12 +29,27 @@ import type { Activity } from './life/activity.ts';
 import { keyFacts } from './life/key-facts.ts';
 import type { KeyState } from './life/key-state.ts';
 import { ownerWarnings } from './owner-rules.ts';
-import { changesToken, fillChangedKey, grantedAfter, judgeChangedKey, type KeyChange } from './rules/change.ts';
+import {
+  changesToken,
+  fillChangedKey,
+  grantedAfter,
+  grantedAtFirst,
+  judgeChangedKey,
+  type KeyChange,
+  saysDisabled,
+} from './rules/change.ts';
 import { fillNewKey, judgeNewKey } from './rules/issue.ts';
 import { type JudgeContext, type Judgement, refusalText } from './rules/judgement.ts';
-import { keySpec, subjectOf } from './rules/key-spec.ts';
+import { keySpec, subjectOf, withKey } from './rules/key-spec.ts';
 import { holderOf, makerText } from './rules/maker.ts';
-import { createdByAnnotation, instanceLabel, markDisabled } from './rules/server-marks.ts';
+import {
+  createdByAnnotation,
+  instanceLabel,
+  isDisabledByOthers,
+  markAsAdministrators,
+  markDisabled,
+  withoutNewMark,
+} from './rules/server-marks.ts';
 import { validateKey } from './rules/validate-key.ts';
 import type { FieldCipher } from './secret/field-cipher.ts';
 import type { KeyRecord } from './secret/key-record.ts';
@@ -150,12 +165,13 @@ export class KeyStrategy implements Strategy {
     const holder = holderOf(session);
     // A kubeconfig ends with the key that asked for it, also when no scope narrows that key.
     const maker = isScoped(session.credential) || kubeconfig !== undefined ? creator : undefined;
+    const granting = kubeconfig === undefined ? undefined : (creator ?? { grantedGroups: [] });
     const record: KeyRecord = {
       name: object.metadata.name ?? '',
       uid,
       ...made.part,
-      subject: { ...pick(owner), uid: people.subjectUid(owner.kind, owner.name) ?? '' },
-      grantedGroups: grantedAtFirst(spec.groups, session, isAdministrator),
+      subject: { kind: owner.kind, name: owner.name, uid: people.subjectUid(owner.kind, owner.name) ?? '' },
+      grantedGroups: grantedAtFirst(spec.groups, granting, isAdministrator),
       ...(creator === undefined ? {} : { createdBy: { name: creator.name, uid: creator.uid } }),
       madeBy: maker === undefined ? undefined : { name: maker.name, uid: maker.uid },
       ...(holder === undefined ? {} : { holder }),
@@ -184,9 +200,14 @@ export class KeyStrategy implements Strategy {
     book.reserve(uid, owner, digests, bytes);
   };
 
+  hearsRepeat = (old: KubeObject, user: User): boolean => {
+    const session = isDisabledByOthers(old) ? this.#parts.callers.sessionOf(user) : undefined;
+    return session !== undefined && this.#parts.callers.callerOf(session).isAdministrator;
+  };
+
   prepareForUpdate = (write: ObjectUpdate<Draft>): void => {
     const { object, old } = write;
-    const { peppers, cipher, activity } = this.#parts;
+    const { peppers, cipher, activity, book } = this.#parts;
     const part = hiddenPart(old);
     const hidden = takeHidden(object);
     delete object['status'];
@@ -213,16 +234,17 @@ export class KeyStrategy implements Strategy {
     const isSelf = session.facts?.record.uid === uid;
     const lastActivityMs = activity.forExpiryMs(uid, facts.times.ttl);
     const change: Omit<KeyChange, 'object'> = { old, times: facts.times, lastActivityMs, isSameKey, isSelf };
-    const owner = ownerKey(record.subject);
-    const { book } = this.#parts;
     const before = book.bytesOf(part.record.name) ?? 0;
-    const noRoom = book.bytes.refusal(before, owner, toStoredText(object).length, context.limits);
-    const judge = (judged: KubeObject) => {
+    const noRoom = book.bytes.refusal(before, ownerKey(record.subject), toStoredText(object).length, context.limits);
+    const by = session.credential.subject;
+    const takesOver = isAdministrator && isDisabledByOthers(old) && saysDisabled(object, old, write.stated);
+    if (takesOver) markAsAdministrators(object, by);
+    const judge = (written: KubeObject) => {
+      const judged = takesOver ? withoutNewMark(written, old) : written;
       const judgement = judgeChangedKey({ ...change, object: key === '' ? judged : withKey(judged, key) }, context);
       if (noRoom !== undefined) judgement.refusals.push({ field: 'metadata', message: noRoom });
       return judgement;
     };
-    const by = session.credential.subject;
     write.facts = { context, by, plain: '', wasDisabled: facts.isDisabled, judge };
     // Without the value the object may look unchanged, and the verbs judge only changed objects. So it is judged here.
     if (key === '' || isSameKey) return;
@@ -276,17 +298,3 @@ export function contextOf(parts: KeyOptions, session: Session): JudgeContext {
 
 const shownOnceText =
   'spec.key is shown in this answer alone; print it with -o jsonpath={.spec.key}, and keep it like a password. Where the answer is lost, "hostward keys rotate NAME" gives the key a new value';
-
-function pick({ kind, name }: SubjectName): SubjectName {
-  return { kind, name };
-}
-
-function withKey(object: KubeObject, key: string): KubeObject {
-  return { ...object, spec: { ...(isRecord(object['spec']) ? object['spec'] : {}), key } };
-}
-
-function grantedAtFirst(groups: readonly string[], session: Session, byAdministrator: boolean): readonly string[] {
-  if (session.kubeconfig === undefined) return byAdministrator ? groups : [];
-  const granted = session.facts?.record.grantedGroups ?? [];
-  return groups.filter((group) => granted.includes(group));
-}

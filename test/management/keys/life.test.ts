@@ -262,5 +262,10 @@ describe('networks of a key', () => {
 
   it('hold no invalid address', () => {
     expect(sourceNetworks('0.0.0.0/0').includes('host')).toBe(false);
+    for (const network of ['::/0', '::/1', '::/64', '::/80'])
+      for (const address of ['127.0.0.1', '192.0.2.1', '::ffff:10.0.0.1'])
+        expect(sourceNetworks(network).includes(address), `${network} ${address}`).toBe(false);
+    expect(sourceNetworks('::/0').includes('2001:db8::1')).toBe(true);
+    expect(sourceNetworks('::/0,10.0.0.0/8').includes('::ffff:10.0.0.1')).toBe(true);
   });
 });

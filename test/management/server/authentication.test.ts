@@ -90,6 +90,41 @@ describe('authentication by access keys', () => {
     });
   });
 
+  it.each([
+    ['a merge patch', 'application/merge-patch+json', { spec: { disabled: true } }],
+    ['a merge patch with more', 'application/merge-patch+json', { spec: { disabled: true, displayName: 'leaked' } }],
+    ['a JSON patch', 'application/json-patch+json', [{ op: 'replace', path: '/spec/disabled', value: true }]],
+    [
+      'an apply',
+      'application/apply-patch+yaml',
+      { apiVersion: 'management.platform/v1', kind: 'OwnedAccessKey', spec: { disabled: true } },
+    ],
+  ])(
+    'an administrator disables a key for good with %s although its owner has disabled it before',
+    async (what, type, body) => {
+      const name = what.replaceAll(' ', '-').toLowerCase();
+      const alice = await bench.keyFor(`${name}-1`, { user: 'alice' });
+      await bench.keyFor(name, { user: 'alice' });
+      expect(await change(name, { disabled: true }, alice)).toMatchObject({ code: 200 });
+      // Who only describes the key has not disabled it.
+      expect(await change(name, { description: 'found in a log' })).toMatchObject({ code: 200 });
+      expect(await change(name, { disabled: false }, alice)).toMatchObject({ code: 200 });
+      expect(await change(name, { disabled: true }, alice)).toMatchObject({ code: 200 });
+      const path = `${keysPath}/${name}?${type.includes('apply') ? 'fieldManager=me' : ''}`;
+      const metadata = type.includes('apply') ? { metadata: { name } } : {};
+      const sent = Array.isArray(body) ? body : { ...body, ...metadata };
+      const answer = await bench.ask('PATCH', path, { type, body: sent });
+      expect(answer.body.metadata?.['annotations']).toMatchObject({
+        'hostward.dev/disabled-by': 'administrator:admin',
+      });
+      expect((await change(name, { disabled: false }, alice)).code).toBe(403);
+      expect((await change(name, { disabled: true }, alice)).code).toBe(200);
+      const after = await bench.ask('PATCH', path, { type, body: sent });
+      expect(after.body.metadata?.['resourceVersion']).toBe(answer.body.metadata?.['resourceVersion']);
+      expect(await change(name, { disabled: false })).toMatchObject({ code: 200 });
+    },
+  );
+
   it('a key ends by its ttl, by its last use, and stays dead', async () => {
     const fixed = await bench.keyFor('fixed', { user: 'alice', ttl: 100 });
     const sliding = await bench.keyFor('sliding', { user: 'alice', ttl: 100, ttlAfterLastActivity: true });

@@ -157,6 +157,14 @@ export function changesToken(now: KubeObject, old: KubeObject): boolean {
   return fields.some((field) => !isSame(after[field], before[field]));
 }
 
+/** Whether this write says that the key is disabled: by its words, or because it repeats what stands there and changes nothing else. */
+export function saysDisabled(object: KubeObject, old: KubeObject, stated: unknown): boolean {
+  const spec = isRecord(stated) && isRecord(stated['spec']) ? stated['spec'] : {};
+  if (spec['disabled'] === true) return true;
+  const said = ({ metadata: { labels, annotations }, ...rest }: KubeObject) => [rest['spec'], labels, annotations];
+  return keySpec(object).disabled && isSame(said(object), said(old));
+}
+
 /** A group that an administrator gave stays granted; one that its owner took never was. */
 export function grantedAfter(
   record: KeyRecord,
@@ -168,4 +176,14 @@ export function grantedAfter(
   return keySpec(object).groups.filter(
     (group) => record.grantedGroups.includes(group) || (byAdministrator && !before.includes(group)),
   );
+}
+
+/** `maker`: the key of a kubeconfig hands on what was granted to it; undefined = the groups are the caller's own to ask for. */
+export function grantedAtFirst(
+  groups: readonly string[],
+  maker: Pick<KeyRecord, 'grantedGroups'> | undefined,
+  byAdministrator: boolean,
+): readonly string[] {
+  if (maker === undefined) return byAdministrator ? groups : [];
+  return groups.filter((group) => maker.grantedGroups.includes(group));
 }

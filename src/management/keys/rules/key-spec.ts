@@ -55,3 +55,7 @@ export const administratorTypes: readonly string[] = ['Login', 'Reset', 'OIDCRef
 
 /** Parts of the spec that a login flow fills; only administrators write them. */
 export const loginFields = ['identity', 'oidcProvider', 'oidcLogin'] as const;
+
+export function withKey(object: KubeObject, key: string): KubeObject {
+  return { ...object, spec: { ...(isRecord(object['spec']) ? object['spec'] : {}), key } };
+}

@@ -68,11 +68,33 @@ export function markDisabled(
   if (isDisabled === wasDisabled) return;
   const annotations = { ...object.metadata.annotations };
   // The kind comes first, so that no name of a user can look like an administrator's mark.
-  if (isDisabled) annotations[disabledByAnnotation] = `${isAdministrator ? byAdministrator : `${by.kind}:`}${by.name}`;
+  if (isDisabled) annotations[disabledByAnnotation] = markOf(by, isAdministrator);
   else delete annotations[disabledByAnnotation];
   object.metadata.annotations = annotations;
 }
 
+function markOf({ kind, name }: SubjectName, isAdministrator: boolean): string {
+  return `${isAdministrator ? byAdministrator : `${kind}:`}${name}`;
+}
+
+/** What an administrator disables stays so, also where its owner had disabled the key before. */
+export function markAsAdministrators(object: KubeObject, by: SubjectName): void {
+  object.metadata.annotations = { ...object.metadata.annotations, [disabledByAnnotation]: markOf(by, true) };
+}
+
+/** As a client sent it, before the server wrote its own mark. */
+export function withoutNewMark(object: KubeObject, old: KubeObject): KubeObject {
+  const { [disabledByAnnotation]: _, ...annotations } = object.metadata.annotations ?? {};
+  const before = own(old.metadata.annotations ?? {}, disabledByAnnotation);
+  const kept = before === undefined ? annotations : { ...annotations, [disabledByAnnotation]: before };
+  return { ...object, metadata: { ...object.metadata, annotations: kept } };
+}
+
 export function isDisabledByAdministrator(object: KubeObject): boolean {
   return object.metadata.annotations?.[disabledByAnnotation]?.startsWith(byAdministrator) === true;
+}
+
+/** An administrator who says so again takes the mark over. */
+export function isDisabledByOthers(object: KubeObject): boolean {
+  return keySpec(object).disabled && !isDisabledByAdministrator(object);
 }

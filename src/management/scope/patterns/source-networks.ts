@@ -25,18 +25,19 @@ export function networkFaults(annotation: string, path: string): FieldError[] {
 
 /** A text that is not a network allows no address. */
 export function sourceNetworks(annotation: string): SourceNetworks {
-  const list = new BlockList();
+  // A list of both would let every IPv4 address into an IPv6 network that holds ::ffff:0:0/96, such as ::/0.
+  const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
   for (const network of parts(annotation)) {
     if (checkText(network, 'network') !== undefined) continue;
     const { address, bits, family } = split(network);
-    list.addSubnet(address, bits, family);
+    lists[family].addSubnet(address, bits, family);
   }
   return {
     list: parts(annotation),
     includes(address) {
       const plain = address?.replace(/^::ffff:(?=\d+\.)/i, '') ?? '';
-      if (isIPv4(plain)) return list.check(plain, 'ipv4');
-      return isIPv6(plain) && list.check(plain, 'ipv6');
+      if (isIPv4(plain)) return lists.ipv4.check(plain, 'ipv4');
+      return isIPv6(plain) && lists.ipv6.check(plain, 'ipv6');
     },
   };
 }
