@@ -41,7 +41,7 @@ export async function storeRecover(context: Context, options: Options): Promise<
   const recovered = await tried('nothing was recovered', run, storeFault);
   if (options.choice('output') === 'json') context.stdout.write(`${JSON.stringify(recovered, undefined, 2)}\n`);
   else {
-    const { keys, deleted, changed, disabled, doubted, revision, foundAt, journals, missing } = recovered;
+    const { keys, deleted, changed, disabled, doubted, revision, foundAt, journals, missing, knowsAll } = recovered;
     const lines = [
       `${keys} access keys; the cluster was at ${foundAt}, the next resourceVersion is above ${revision}`,
       `revoked again: ${deleted} deleted, ${changed} changed, ${disabled} disabled`,
@@ -53,13 +53,20 @@ export async function storeRecover(context: Context, options: Options): Promise<
       ),
       ...missing.map(
         (replica) =>
-          `the journal of replica ${replica} is in none of these folders, so revocations may be unknown: give its dataDir with --journals and run this again, or delete the Secret hostward-replica-${replica} of one that is gone for good`,
+          `the journal of replica ${replica} is in none of these folders, so revocations may be unknown: give its dataDir with --journals and run this again for what it knows, or delete the Secret hostward-replica-${replica} of one that is gone for good`,
       ),
+      ...(knowsAll || options.has('trust-keys') ? [] : disabledLines),
     ];
     context.stdout.write(`${lines.join('\n')}\n`);
   }
   return exitCodes.fine;
 }
+
+/** Also a second time with every journal: it cannot be told from a key that somebody has disabled. */
+const disabledLines = [
+  'so all keys are disabled, and stay so until an administrator enables them one by one, also when this is run again',
+  'make a key to begin with: hostward keys create NAME --admin',
+];
 
 export async function storeSeal(context: Context, options: Options): Promise<ExitCode> {
   const { server } = await configuredServer(context, options);

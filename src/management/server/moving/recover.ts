@@ -37,6 +37,8 @@ export interface Recovered extends Applied {
   journals: { folder: string; journal: Known['journal'] | { kind: 'cut' }; until: string | undefined }[];
   /** Replicas that the store knows, and whose journal is in none of the folders. */
   missing: string[];
+  /** No revocation can be unknown. */
+  knowsAll: boolean;
 }
 
 /** Without a journal the number of revisions since then is unknown. */
@@ -81,14 +83,32 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     const knowsAll = missing.length === 0 && journals.every(({ journal }) => journal.kind === 'whole');
     const highest = Math.max(foundAt, ...known.map(({ highestRevision }) => highestRevision));
     const former = replicas.flatMap((replica) => replica?.epoch ?? []);
-    await database.beginEpoch(randomBytes(8).toString('hex'), knowsAll ? highest : highest + blindJump, former);
     const all = knownTogether(known as [Known, ...Known[]]);
-    const applied = await putOver(database, all, { disablesKeys: !options.trustsKeys, isComplete: knowsAll });
-    const revision = await database.currentRevision({ fresh: true });
-    return { ...applied, foundAt, revision, journals, missing };
+    const disablesKeys = !options.trustsKeys && !knowsAll;
+    try {
+      await database.beginEpoch(randomBytes(8).toString('hex'), knowsAll ? highest : highest + blindJump, former);
+      const applied = await putOver(database, all, { disablesKeys, isComplete: knowsAll });
+      const revision = await database.currentRevision({ fresh: true });
+      return { ...applied, foundAt, revision, journals, missing, knowsAll };
+    } catch (cause) {
+      throw unfinished(cause, disablesKeys);
+    }
   } finally {
     await database.stop();
   }
+}
+
+/** Some records are written already, and nobody can say which. */
+function unfinished(cause: unknown, disablesKeys: boolean): RestoreFault {
+  const why = cause instanceof Error ? cause.message : String(cause);
+  const what = disablesKeys
+    ? 'the recovery is not finished, and some keys are disabled already'
+    : 'the recovery is not finished';
+  return new RestoreFault('environment', `${what}: ${why}`, {
+    cause,
+    saysAll: true,
+    hint: 'look whether the cluster answers, and run it again before any server starts',
+  });
 }
 
 async function mustBeAlone(database: HostDatabase, clock: Clock): Promise<void> {
