@@ -156,6 +156,18 @@ export function reflectorContract(
       expect(kinds.slice(0, -1)).not.toContain('removed');
     });
 
+    it('say of a version that the server does not serve that it is not served, and not that the server is a stranger', async () => {
+      for (const path of ['apis/discovery.k8s.io/v9', 'apis/hostward.example/v1']) {
+        const ref = { path, resource: 'endpointslices', kind: 'EndpointSlice' };
+        const { window } = windowOn({ ref });
+        await until(() => window.trouble !== undefined, 'the trouble');
+        expect(window.trouble).toMatchObject({
+          isUnserved: true,
+          message: `the host cluster does not serve ${path}/endpointslices`,
+        });
+      }
+    });
+
     it('read a list of several pages', async () => {
       const names = Array.from({ length: 620 }, (_, index) => `n${index}`);
       await Promise.all(

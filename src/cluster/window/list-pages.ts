@@ -5,6 +5,7 @@ import type { KubeObject } from '../../object/meta/object.ts';
 import type { Answer } from '../answer.ts';
 import { excerpt } from '../errors.ts';
 import { answerTooLong, type Connection } from '../wire/connection.ts';
+import { isUnserved, unservedSentence } from '../wire/probe.ts';
 import { apiVersionOf, listPath, type ResourceRef, type WindowScope } from '../wire/scope.ts';
 import { isVersion } from './text/resource-version.ts';
 
@@ -67,10 +68,10 @@ export async function listPages(options: ListOptions): Promise<ListEnd> {
         limit = Math.max(1, Math.floor(limit / 8));
         continue;
       }
-      return {
-        kind: 'failed',
-        answer: answer.kind === 'notFound' ? { ...answer, message: unserved(options) } : answer,
-      };
+      const isOff = await isUnserved(connection, scope.ref, { answer, signal });
+      if (signal.aborted) return { kind: 'aborted' };
+      if (!isOff) return { kind: 'failed', answer };
+      return { kind: 'failed', answer: { kind: 'notFound', message: unservedSentence(connection, scope.ref) } };
     }
     const list = readList(answer.object, scope.ref);
     if (list.kind === 'fault') return { kind: 'fault', message: `${what(scope)}: ${list.message}` };
@@ -86,11 +87,6 @@ export async function listPages(options: ListOptions): Promise<ListEnd> {
       return { kind: 'fault', message: `${what(scope)}: page ${page} continues with itself` };
     continueToken = list.continueToken;
   }
-}
-
-/** A list of a namespace that does not exist is empty: 404 says that the path is unknown. */
-function unserved({ connection, scope: { ref } }: ListOptions): string {
-  return `the ${connection.name} cluster does not serve ${ref.path}/${ref.resource}`;
 }
 
 async function acceptItems(items: readonly unknown[], options: ListOptions): Promise<string | undefined> {

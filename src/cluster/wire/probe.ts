@@ -1,10 +1,12 @@
 // Checks a cluster before any work begins: is it an API server, does it accept our credentials, does the namespace exist,
 // do we have the rights that we need? Reports everything that is missing at once, as faults with a fix.
 
+import { isRecord } from '../../object/text/json.ts';
 import type { Answer } from '../answer.ts';
 import { type ClusterFault, excerpt } from '../errors.ts';
 import type { Permission } from '../permission.ts';
 import type { Connection } from './connection.ts';
+import { apiVersionOf, type ResourceRef } from './scope.ts';
 
 export type ProbeResult = { kind: 'ok'; version: string } | { kind: 'faults'; faults: readonly ClusterFault[] };
 
@@ -158,11 +160,20 @@ function unusable(connection: Connection, answer: Exclude<Answer, { kind: 'ok' }
       return {
         code: 'CLUSTER_PERMISSION_MISSING',
         message,
-        fix: 'let the user read /version, as system:discovery does',
+        fix: fixOfForbidden(connection),
       };
     default:
       return { ...notKubernetes(connection), message };
   }
+}
+
+/** An API server forbids whatever it does not know to users who may not read all paths, also a path in front of its own. */
+function fixOfForbidden({ server }: Connection): string {
+  const prefix = new URL(server).pathname.replace(/\/$/, '');
+  const readable = `let the user read ${prefix}/version, as system:discovery does`;
+  return prefix === ''
+    ? readable
+    : `take ${prefix} off its server in the kubeconfig, unless a proxy wants it there; else ${readable}`;
 }
 
 /** What a server in Go answers on a port for TLS. */
@@ -176,4 +187,33 @@ function notKubernetes(connection: Connection): ClusterFault {
     message: `asking "${excerpt(connection.server)}" for its version: the answer is not from a Kubernetes API server`,
     fix: notKubernetesFix,
   };
+}
+
+export function unservedSentence({ name }: Connection, { path, resource }: ResourceRef): string {
+  return `the ${name} cluster does not serve ${path}/${resource}`;
+}
+
+/**
+ * Whether the server itself says that it does not have the version. kube-apiserver answers a list of a group that is off in plain text, as
+ * another program would.
+ */
+export async function isUnserved(
+  connection: Connection,
+  ref: ResourceRef,
+  { answer, signal }: { answer: Answer; signal?: AbortSignal },
+): Promise<boolean> {
+  // A list of a namespace that does not exist is empty: the path is unknown.
+  if (answer.kind === 'notFound') return true;
+  const isPlain = answer.kind === 'failed' && answer.status === 404;
+  // Every API server has the core group.
+  if (!isPlain || !ref.path.startsWith('apis/')) return false;
+  const request = { method: 'GET', path: '/apis', timeoutMs: probeTimeoutMs } as const;
+  const groups = await connection.request({ ...request, ...(signal && { signal }) });
+  if (groups.kind !== 'ok' || groups.object.kind !== 'APIGroupList') return false;
+  const versions = listIn(groups.object['groups']).flatMap((group) => listIn(group['versions']));
+  return !versions.some(({ groupVersion }) => groupVersion === apiVersionOf(ref));
+}
+
+function listIn(value: unknown): Record<string, unknown>[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
 }

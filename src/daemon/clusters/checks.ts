@@ -39,9 +39,19 @@ export async function checkStart(
     checkNamespace(connections.host, hostNamespace),
     lackingRights(connections, checked),
   ]);
-  const absent = namespace.kind === 'missing' ? [namespace.fault] : [];
+  const absent = namespace.kind === 'missing' ? [await swapped(connections, hostNamespace, namespace.fault)] : [];
   const rights = shutNamespaces(lacking, (one) => (one === hostNamespace ? namespace.kind : 'unknown'));
   return { faults: [...absent, ...rights], namespace };
+}
+
+/** Whoever follows "create it" would make the namespace in the virtual cluster. */
+async function swapped({ virtual }: BothClusters, namespace: string, fault: ClusterFault): Promise<ClusterFault> {
+  if ((await checkNamespace(virtual, namespace)).kind !== 'found') return fault;
+  return {
+    ...fault,
+    message: `the host has no namespace "${namespace}", and the virtual cluster has it: the two kubeconfigs are swapped`,
+    fix: 'give the file of hostward.hostKubeconfig to hostward.virtualKubeconfig, and the other way round',
+  };
 }
 
 export async function checkRights(

@@ -2,6 +2,7 @@
 // rights by its rules alone, also when its etcd is gone or it does not serve the kind.
 import type { Answer } from '../../../cluster/answer.ts';
 import type { Permission } from '../../../cluster/permission.ts';
+import { isUnserved } from '../../../cluster/wire/probe.ts';
 import { collectionPath, endpointsResource, type ResourceRef, servicesResource } from '../../../cluster/wire/scope.ts';
 import { endpointSlicesResource } from '../../../sync/kinds/endpointslices/endpointslice-kind.ts';
 import type { Side } from '../../line/cluster-client.ts';
@@ -29,17 +30,29 @@ export async function unserved(
     }),
   );
   const bad = answers.flatMap(({ ref, answer }) => (answer.kind === 'ok' ? [] : [{ ref, answer }]));
-  return bad[0] === undefined ? undefined : judge(side, bad[0]);
+  const [first] = bad;
+  if (first === undefined) return undefined;
+  return judge(side, { ...first, isOff: await isUnserved(connection, first.ref, first) });
 }
 
-function judge(side: Side, { ref, answer }: { ref: ResourceRef; answer: Exclude<Answer, { kind: 'ok' }> }): Finding {
+interface Unlisted {
+  ref: ResourceRef;
+  answer: Exclude<Answer, { kind: 'ok' }>;
+  /** The server says that it does not have this version. */
+  isOff: boolean;
+}
+
+function judge(side: Side, { ref, answer, isOff }: Unlisted): Finding {
   const message = answer.kind === 'notSent' ? 'not sent' : answer.message;
   const ready = "kubectl get --raw '/readyz?verbose'   # with the same kubeconfig";
   if (answer.kind === 'throttled')
     return couldNotCheck(`the ${side} cluster lists no ${ref.resource} now: ${message}`, { mend: 'run doctor again' });
-  if (answer.kind === 'notFound')
+  if (isOff) {
+    const shown = `kubectl get --raw /${ref.path}   # with the same kubeconfig; its API server has this version off`;
+    const without = 'or set hostward.endpointSlices.enabled to false: Endpoints are synced all the same';
     return fault(`the ${side} cluster does not serve ${ref.path}/${ref.resource}`, {
-      mend: `kubectl get --raw /${ref.path}   # with the same kubeconfig; its API server has this version off`,
+      mend: ref === endpointSlicesResource ? `${shown}\n${without}` : shown,
     });
+  }
   return fault(`the ${side} cluster does not list its ${ref.resource}: ${message}`, { mend: ready });
 }

@@ -50,6 +50,15 @@ describe('the eight faults that kill the stock informer', () => {
     await expectAlive(2);
   });
 
+  test('a plain 404, and a server that lists no groups: a stranger answers, and the list is tried again', async () => {
+    server.script('list', ({ response }) => void response.writeHead(404).end('404 page not found'));
+    window.start();
+    await passing(clock, () => window.trouble !== undefined);
+    expect(window.trouble).toMatchObject({ isUnserved: false });
+    await passing(clock, () => window.hasSynced);
+    await expectAlive(2);
+  });
+
   test('stream cut in the middle of a line: the half line is not applied, and later changes arrive', async () => {
     await synced();
     server.raw('{"type":"MODIFIED","object":{"kind":"Endpoints","metadata":{"name":"a"');

@@ -85,6 +85,20 @@ describe('checkPermissions()', () => {
   });
 });
 
+describe('probe()', () => {
+  test.each([
+    ['', 'let the user read /version, as system:discovery does'],
+    [
+      '/some/path/',
+      'take /some/path off its server in the kubeconfig, unless a proxy wants it there; else let the user',
+    ],
+  ])('says of a server with the path "%s" that forbids what to mend', async (path, fix) => {
+    server.script('read', ({ response }) => sendJson(response, 403, { kind: 'Status', code: 403 }));
+    const found = await probe(connect(plainCredentials(`${server.url}${path}`)));
+    expect(found).toMatchObject({ kind: 'faults', faults: [{ fix: expect.stringContaining(fix) }] });
+  });
+});
+
 describe('checkNamespace()', () => {
   const cases = [
     { name: 'found', status: 200, body: { status: { phase: 'Active' } }, wanted: 'found' },
