@@ -180,4 +180,4 @@ export class DaemonProcess {
   }
 }
 
-const stallSeries = 'hostward_event_loop_delay_seconds{quantile="1"}';
+const stallSeries = 'hostward_event_loop_delay_seconds{percentile="100"}';

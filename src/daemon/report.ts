@@ -257,7 +257,7 @@ function verdict(view: DaemonView, troubles: readonly string[] = []): Verdict {
     unread: unreadFor(missingRights, lacking(slices)),
     isDryRun: options.isDryRun,
   });
-  return worsened(result, [...foundLies(view), ...troubles]);
+  return worsened(result, [...foundLies(view), ...view.warnings, ...troubles]);
 }
 
 /** Why what a kubeconfig names is not in use. */

@@ -71,7 +71,11 @@ describe('docs/metrics.md', () => {
     return [
       ['Sync', '', all.filter((one) => !named.has(one))],
       ['Clusters', 'Of the connections to both API servers.', clusters],
-      ['Patches, expressions and references', '', patches],
+      [
+        'Patches, expressions and references',
+        'Where patches or references are configured; a reload that brings the first patch begins its series.',
+        patches,
+      ],
       ['Process, queue and configuration', '', process],
       ['Management API', 'Where `hostward.management` is configured.', management],
       ['Direct endpoint', 'Of `hostward direct`, beside those of the process.', direct],
@@ -99,8 +103,8 @@ describe('docs/metrics.md', () => {
       '',
       '<!-- Made from the answer of a running daemon; `UPDATE_GOLDEN=1 npm test` writes it again. -->',
       '',
-      'The daemon answers at `/metrics` of `hostward.listen` in the format of Prometheus. Every series exists from the start, so that what never',
-      'happened reads 0. A name that ends in `_total` is a counter; it only grows while the process runs. [Alerts](alerts.md) has rules for the',
+      'The daemon answers at `/metrics` of `hostward.listen` in the format of Prometheus. Every series of what is configured exists from the',
+      'start, so that what never happened reads 0. A name that ends in `_total` is a counter; it only grows while the process runs. [Alerts](alerts.md) has rules for the',
       'series that matter most. Hostward sends nothing to anybody: it has no telemetry, and only answers who asks.',
     ];
     for (const [title, text, metrics] of chapters()) {
@@ -136,6 +140,14 @@ describe('docs/metrics.md', () => {
 
   it('counters alone are called _total', () => {
     for (const { name, type } of all) expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);
+  });
+
+  it('no metric has a label that belongs to another type', () => {
+    const wrong = all.filter(
+      ({ type, labels }) =>
+        (type !== 'summary' && labels.includes('quantile')) || (type !== 'histogram' && labels.includes('le')),
+    );
+    expect(wrong).toEqual([]);
   });
 
   it('every metric has a help text', () => {

@@ -6,20 +6,21 @@ import type { Metrics } from '../../metrics.ts';
 
 /** Two hundred samples a second cost a thousandth of a core. A stall reads at most this much too short. */
 const delayResolutionMs = 5;
-const quantiles = [0.5, 0.99, 1];
+const percentiles = [50, 99, 100];
 
 /** Each scrape shows the delays since the scrape before. */
 export function measureEventLoopDelay(metrics: Metrics): { stop(): void } {
   const delay = monitorEventLoopDelay({ resolution: delayResolutionMs });
   new Gauge({
     name: 'hostward_event_loop_delay_seconds',
-    help: 'Delay of the event loop since the last scrape, by quantile',
-    labelNames: ['quantile'],
+    help: 'Delay of the event loop since the last scrape, by percentile',
+    // A gauge must not have the label of a summary, which is called quantile.
+    labelNames: ['percentile'],
     registers: [metrics],
     collect() {
-      for (const quantile of quantiles) {
-        const lateMs = delay.count === 0 ? 0 : delay.percentile(quantile * 100) / 1e6 - delayResolutionMs;
-        this.set({ quantile: String(quantile) }, Math.max(0, lateMs) / 1000);
+      for (const percentile of percentiles) {
+        const lateMs = delay.count === 0 ? 0 : delay.percentile(percentile) / 1e6 - delayResolutionMs;
+        this.set({ percentile: String(percentile) }, Math.max(0, lateMs) / 1000);
       }
       delay.reset();
     },

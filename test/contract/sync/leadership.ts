@@ -60,10 +60,12 @@ export function leadershipSuite(backend: () => SyncBackend): void {
       const said = () => daemon.readiness.find((line) => line.includes('two daemons may write'));
       expect(said()).toMatch(/^"first_\w+" holds the lease [^ ]+, and this daemon takes none/);
       expect(daemon.logged.find(({ msg }) => msg === 'this looks wrong')?.['warning']).toBe(said());
+      expect(daemon.status.verdict).toMatchObject({ isWell: false, sentence: expect.stringContaining(said() ?? '') });
       await first.daemon.stop();
       await daemon.clock.jump(60_000);
       await until('the end of the warning', async () => (said() === undefined ? true : undefined));
       expect(daemon.logged.some(({ msg }) => msg === 'this is over')).toBe(true);
+      expect(daemon.status.verdict).toMatchObject({ isWell: true });
     });
 
     it('two daemons without a lease and with different patches name each other', async () => {
