@@ -77,7 +77,7 @@ describe('a signature', () => {
 
 describe('the notes', () => {
   const changelog =
-    '# Changelog\n\ntext\n\n## Unreleased\n\n- new\n\n## 1.0.0 (2026)\n\n- first\n\n## 1.0.00\n\n- odd\n';
+    '# Changelog\n\ntext\n\n## Unreleased\n\nNothing is released yet.\n\n- new\n\n## 1.0.0 (2026)\n\n- first\n\n## 1.0.00\n\n- odd\n';
   it.each([
     ['1.0.0', '# Hostward 1.0.0\n\n- first\n\n'],
     ['2.0.0', '# Hostward 2.0.0\n\n- new\n\n'],

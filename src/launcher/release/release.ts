@@ -69,6 +69,9 @@ export function writeRelease(order: ReleaseOrder): void {
   if (key !== undefined) write('SHA256SUMS.sigstore.json', blobBundle(Buffer.from(sums.join('')), key));
 }
 
+/** What is true until the release that the notes are for. */
+const untilThen = /^Nothing is released yet\.\n+/m;
+
 /** The changes of this version; before it has a section of its own, the ones that no version has yet. */
 export function notesOf(changelog: string, version: string): string {
   const sections = changelog.split(/^(?=## )/m).slice(1);
@@ -77,7 +80,7 @@ export function notesOf(changelog: string, version: string): string {
   );
   const found = section.find((one) => one !== undefined);
   if (found === undefined) throw new Error(`CHANGELOG.md has no section "## ${version}"`);
-  return found.replace(/^## .*\n/, `# Hostward ${version}\n`);
+  return found.replace(untilThen, '').replace(/^## .*\n/, `# Hostward ${version}\n`);
 }
 
 /** As `helm package` packs it: everything below a folder with the chart's name. */
