@@ -48,7 +48,7 @@ it.each([
     `npx hostward upstream-rbac --instance shop/db ${files} | kubectl apply -f -`,
   ],
   ['cluster dead cannot be asked', `npx hostward doctor ${files} --host-kubeconfig /k`],
-  ['ada lovelace has left the team shop', `npx hostward keys list --made-by 'ada lovelace' ${files}`],
+  ['ada lovelace is not in the team shop', `npx hostward keys list --made-by 'ada lovelace' ${files}`],
   ['kim is no administrator any more', `npx hostward keys list --made-by kim ${files}`],
   ['the audit log was damaged', `npx hostward audit verify ${files}`],
   ['is not believed', `npx hostward doctor ${files} --host-kubeconfig /k`],

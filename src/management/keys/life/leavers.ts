@@ -58,7 +58,7 @@ export function leaverSentence({ user, team, keys }: LeaversKeys): string {
   const why =
     team === ''
       ? `is no administrator any more and knows the ${names} of others`
-      : `has left the team ${team} and knows its ${names}`;
+      : `is not in the team ${team} by the configuration and knows its ${names}`;
   return `${user} ${why}; rotate them without --overlap, or revoke them (hostward keys list --made-by ${user})`;
 }
 

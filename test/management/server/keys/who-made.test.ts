@@ -208,7 +208,7 @@ describe('the keys of a team', () => {
     expect(troubles()).toEqual([]);
     await bench.api.apply(settings);
     const sentences = troubles().join('\n');
-    expect(sentences).toMatch(/^alice has left the team red and knows its access keys /);
+    expect(sentences).toMatch(/^alice is not in the team red by the configuration and knows its access keys /);
     expect(bench.api.status().ofLeavers).toBeGreaterThanOrEqual(2);
     for (const key of [name, child]) await bench.ask('DELETE', `${keysPath}/${key}`);
     await bench.api.apply(people);
@@ -228,7 +228,7 @@ describe('the keys of a team', () => {
     expect(troubles()).toEqual([]);
     await bench.api.apply({ ...bobs, teams: [{ ...team, users: ['alice'] }] });
     expect(troubles()).toEqual([
-      'bob has left the team red and knows its access key taken-over; rotate them without --overlap, or revoke them (hostward keys list --made-by bob)',
+      'bob is not in the team red by the configuration and knows its access key taken-over; rotate them without --overlap, or revoke them (hostward keys list --made-by bob)',
     ]);
     for (const name of ['taken-over', 'by-root']) await bench.ask('DELETE', `${keysPath}/${name}`);
   });
@@ -254,7 +254,7 @@ describe('a value that a rotation has left for an overlap', () => {
     expect((await rotated('left-1', bob, 600)).code).toBe(201);
     expect((await rotated('left-2', root, 600)).code).toBe(201);
     await bench.api.apply(withoutAlice);
-    expect(troubles().join()).toMatch(/^alice has left the team red and knows its access keys left-1, left-2;/);
+    expect(troubles().join()).toMatch(/^alice is not in the team red by the configuration and knows its access keys left-1, left-2;/);
     expect(bench.api.status().ofLeavers).toBe(2);
     // With the old value, which is still valid.
     expect((await rotated('left-3', alices, 0)).code).toBe(201);
