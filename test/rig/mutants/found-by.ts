@@ -60,6 +60,12 @@ export const lastFoundBy: Readonly<Record<string, number | string>> = {
   'a Service wakes only what has its name': 48,
   'a later time takes the place of an earlier one': 67,
   'a reload looks at no object': 36,
+  'a list ends with its first page': 56,
+  'host Services wake nobody': 148,
+  'an import outlives its label': 8,
+  'a copy that is being deleted is written': 28,
+  'a slice stays with the Service that it named first': 348,
+  'windows are proven half as often': 298,
 };
 
 /** What a seed must have for the mistake to matter: fault classes, and words of its scenario. Such seeds are asked before the others. */
@@ -113,5 +119,10 @@ export const mattersWith: Readonly<Record<string, { classes?: readonly string[];
   'a lease is taken before its time has passed': { classes: ['F40', 'F41', 'F39', 'F29'], words: [/"daemons":2/] },
   'news that comes during a pass is lost': { words: [/"sandboxMs"/] },
   'nobody is told': { words: [/"isHostile":true|"boom"/] },
+  'a list ends with its first page': { words: [/"pageItems"/] },
+  'host Services wake nobody': { words: [/"strange"/] },
+  'an import outlives its label': { words: [/"unlabelled"/] },
+  'a copy that is being deleted is written': { words: [/"ending"/] },
+  'a slice stays with the Service that it named first': { words: [/"moved-slice"/] },
   'a reference that goes is still counted': { words: [/"reference":/, /example.com\/secret","value":(null|"two")/] },
 };

@@ -3,6 +3,7 @@
 // where nobody had looked.
 
 import { byHand, type Mutant } from './by-hand.ts';
+import { byReview } from './by-review.ts';
 
 export type { Mutant } from './by-hand.ts';
 
@@ -200,6 +201,7 @@ export const mutants: readonly Mutant[] = [
     replace: '',
   },
   ...byHand,
+  ...byReview,
 ];
 
 /** The text of the file with the mistake in it. */

@@ -69,6 +69,17 @@ describe('the oracles of requests', () => {
     );
   });
 
+  it('see a change of what is being deleted', async () => {
+    const at = { namespace: 't1', name: 'going' };
+    await world.act({ do: 'stranger', resource: 'endpoints', at, marks: 'otherCluster' });
+    await world.act({ do: 'finalizer', resource: 'endpoints', at, isSet: true });
+    await world.act({ do: 'remove', side: 'host', resource: 'endpoints', at });
+    const { uid, resourceVersion } =
+      world.clusters.host.find('endpoints', 'vcluster-vc', 'going-x-t1-x-vc')?.metadata ?? {};
+    const change = { metadata: { uid, resourceVersion } };
+    expect(said('host', 'PATCH', `${copies}/going-x-t1-x-vc`, change)).toContain('S1 changes what goes');
+  });
+
   it('see writes without preconditions', () => {
     expect(said('host', 'DELETE', `${copies}/a`)).toContain('S3 no precondition');
     expect(said('host', 'PATCH', `${copies}/a`, { metadata: {} })).toContain('S1 no precondition');

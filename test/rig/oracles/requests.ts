@@ -123,6 +123,8 @@ export class RequestOracle implements WorldEars {
         if (uid === undefined || resourceVersion === undefined)
           return void this.#board.say('S1', 'no precondition', `${at}: an update carries uid and resourceVersion`);
         if (before === undefined || !isSame(before, { uid, resourceVersion })) return;
+        if ('deletionTimestamp' in before.metadata)
+          this.#board.say('S1', 'changes what goes', `${at}: it is being deleted, and so known to the daemon`);
         const owner = ownerOf(before, virtualCluster);
         const isTakeOver = owner === 'native' && resource === 'endpoints';
         // A copy whose marks were damaged is repaired as long as it is in no contradiction.

@@ -6,6 +6,7 @@ import { recipes } from '../faults/recipes/recipes.ts';
 import { type RigSide, rigSides } from '../stage/rig-cluster.ts';
 import { drawScenario } from '../traffic/draw.ts';
 import { drawFeatures, type Features } from '../traffic/features.ts';
+import { furtherNames, withFurtherScene, withSmallPages } from '../traffic/further-scenes.ts';
 import { lateNames, withFarewell, withLateScene, withWatchLag } from '../traffic/late-scenes.ts';
 import { withSlowExpressions } from '../traffic/slow-expressions.ts';
 import { Chance } from './random.ts';
@@ -63,7 +64,9 @@ export function learnedSchedule(seed: number): Schedule {
   const scenario = drawScenario(new Chance(first, 'scenario'));
   const lagging = withWatchLag(scenario, new Chance(first, 'watch lag'));
   const late = withLateScene(lagging, new Chance(first, 'late scene'));
-  const left = withFarewell(late, new Chance(first, 'farewell'));
+  const further = withFurtherScene(late, new Chance(first, 'further scene'));
+  const paged = withSmallPages(further, new Chance(first, 'small pages'));
+  const left = withFarewell(paged, new Chance(first, 'farewell'));
   return { seed: first, scenario: withSlowExpressions(left, new Chance(first, 'expressions')), faults: [] };
 }
 
@@ -95,7 +98,17 @@ function aimsOf({ scenario }: Schedule): readonly string[] {
   return [...new Set(names.filter((name) => sceneNames.some((one) => name.startsWith(one))))];
 }
 
-const sceneNames = ['held', 's-x-b', 'source', 'names', 'edited', 'marked', 'switched', ...Object.values(lateNames)];
+const sceneNames = [
+  'held',
+  's-x-b',
+  'source',
+  'names',
+  'edited',
+  'marked',
+  'switched',
+  ...Object.values(lateNames),
+  ...furtherNames,
+];
 const aimedShare = 0.4;
 
 /** Some faults of writes strike the first writes of one object. */

@@ -82,6 +82,7 @@ export class World {
       new FaultProxy({
         ...{ cluster: this.clusters[side], clock: this.clock, note, ears: this.#proxyEars() },
         ...(scenario.watchLagMs !== undefined && { watchLagMs: scenario.watchLagMs }),
+        ...(scenario.pageItems !== undefined && { pageItems: scenario.pageItems }),
       });
     this.proxies = { virtual: proxy('virtual'), host: proxy('host') };
     this.people = new People(this.clusters, { isMapped: scenario.isMapped });

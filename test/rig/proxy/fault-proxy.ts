@@ -67,6 +67,13 @@ function asKubernetesSays(text: string): string {
   return text.replace(/"items":\[\]/, '"items":null');
 }
 
+function smallerPage(path: string, most: number): string {
+  return path.replace(
+    /([?&]limit=)(\d+)/,
+    (_, before: string, limit: string) => before + Math.min(Number(limit), most),
+  );
+}
+
 export class FaultProxy {
   readonly cluster: RigCluster;
   meddlers: Meddler[] = [];
@@ -82,6 +89,7 @@ export class FaultProxy {
   readonly #cameBy = new WeakMap<object, { wire: MemoryWire; daemon: string }>();
   #requests = 0;
   readonly #lagMs: number;
+  readonly #pageItems: number | undefined;
 
   constructor(options: {
     cluster: RigCluster;
@@ -89,12 +97,14 @@ export class FaultProxy {
     note: () => void;
     ears: ProxyEars;
     watchLagMs?: number;
+    pageItems?: number;
   }) {
     this.cluster = options.cluster;
     this.#clock = options.clock;
     this.#note = options.note;
     this.#ears = options.ears;
     this.#lagMs = options.watchLagMs ?? 0;
+    this.#pageItems = options.pageItems;
     this.#server = createServer({ keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0 }, (request, response) => {
       this.#serve(request, response).catch(() => response.destroy());
     });
@@ -204,7 +214,8 @@ export class FaultProxy {
     meddling: Meddling | undefined;
   }): void {
     const { passing, headers, body, response, meddling } = given;
-    const path = meddling?.kind === 'change' && meddling.path !== undefined ? meddling.path : passing.path;
+    const asked = meddling?.kind === 'change' && meddling.path !== undefined ? meddling.path : passing.path;
+    const path = this.#pageItems === undefined || passing.verb !== 'list' ? asked : smallerPage(asked, this.#pageItems);
     const change = meddling?.kind === 'change' ? meddling.request : undefined;
     const sent = change === undefined ? body : Buffer.from(change(body.toString('utf8')), 'utf8');
     const length = change === undefined ? {} : { 'content-length': String(sent.length) };

@@ -15,7 +15,7 @@ export type Act =
   | { do: 'service'; at: At; hasSelector: boolean; isCopied: boolean }
   /** vCluster's copy of a Service arrives on the host, late. */
   | { do: 'copyService'; at: At }
-  | { do: 'endpoints'; at: At; version: number; labels: Pairs; annotations: Pairs; isHostile?: true }
+  | { do: 'endpoints'; at: At; version: number; labels: Pairs; annotations: Pairs; isHostile?: true; port?: number }
   | {
       do: 'slice';
       at: At;
@@ -25,6 +25,7 @@ export type Act =
       annotations?: Pairs;
       managedBy?: string;
       type: 'IPv4' | 'IPv6';
+      port?: number;
     }
   | {
       do: 'edit';
@@ -35,8 +36,12 @@ export type Act =
       key: string;
       value: string | null;
     }
-  /** Somebody on the host changes the addresses of a copy. */
-  | { do: 'payload'; resource: Synced; at: At }
+  /** Somebody on the host changes the addresses of a copy, or its ports. */
+  | { do: 'payload'; resource: Synced; at: At; of?: 'ports' }
+  /** Something on the host wants to see the end of a copy before it goes, or has seen it. */
+  | { do: 'finalizer'; resource: Synced; at: At; isSet: boolean }
+  /** A Service of the host's own people at the name of the copy of a virtual one. */
+  | { do: 'hostService'; at: At; exists: boolean }
   | { do: 'remove'; side: RigSide; resource: Synced | 'services'; at: At }
   /** Deleted and made again at once under the same name. */
   | { do: 'recreate'; resource: Synced; at: At; version: number }
@@ -70,6 +75,8 @@ export interface Scenario {
   isTls?: boolean;
   /** Lines of watches come so much later than the answers to writes, as from a server whose cache lags behind. */
   watchLagMs?: number;
+  /** API servers give no more objects than that in one page of a list. */
+  pageItems?: number;
   /** How long an expression takes: news may come while a pass waits for it. */
   sandboxMs?: number;
   kinds: readonly Synced[];

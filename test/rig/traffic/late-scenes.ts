@@ -5,7 +5,7 @@ import type { Act, At, Scenario, Synced } from './acts.ts';
 
 const share = 0.35;
 const wait = (ms: number): Act => ({ do: 'wait', ms });
-const service = (at: At, isCopied = true): Act => ({ do: 'service', at, hasSelector: false, isCopied });
+export const service = (at: At, isCopied = true): Act => ({ do: 'service', at, hasSelector: false, isCopied });
 
 /** The objects of the scenes have these names. */
 export const lateNames = { unexported: 'unexported', burst: 'burst', crossing: 'crossing', shared: 'y-x-b' } as const;
@@ -23,7 +23,7 @@ export function withLateScene(scenario: Scenario, chance: Chance): Scenario {
 }
 
 /** Before the last chance of faults, so that they can strike here. What the scene did is judged before anything else can mend it. */
-function withActs(scenario: Scenario, added: readonly Act[]): Scenario {
+export function withActs(scenario: Scenario, added: readonly Act[]): Scenario {
   const at = scenario.acts.findLastIndex((act) => act.do === 'lastChance');
   const acts = [...scenario.acts];
   acts.splice(at, 0, ...added, { do: 'calm', isShort: true });
@@ -41,7 +41,7 @@ const reference = {
 };
 
 /** The first configuration with references, and with or without their export. */
-function exporting(scenario: Scenario, isExported: boolean): object {
+export function exporting(scenario: Scenario, isExported: boolean): object {
   const changed = structuredClone(scenario.configurations[0]) as Configuration;
   const { toHost } = changed.sync;
   for (const kind of ['endpoints', 'endpointSlices'] as const)
@@ -146,7 +146,7 @@ function sharedService(scenario: Scenario, chance: Chance): Scenario {
   ]);
 }
 
-function object(at: At, kind: Synced, version: number): Act {
+export function object(at: At, kind: Synced, version: number): Extract<Act, { do: 'endpoints' | 'slice' }> {
   const made = { at, version, labels: {}, annotations: {} };
   return kind === 'endpoints' ? { do: 'endpoints', ...made } : { do: 'slice', service: at.name, type: 'IPv4', ...made };
 }

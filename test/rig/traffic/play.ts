@@ -18,7 +18,9 @@ export type DaemonAct = Extract<Act, { do: 'reload' | 'restart' | 'kill' | 'down
 export type PeoplesAct = Exclude<Act, DaemonAct>;
 
 export const mergePatch = 'application/merge-patch+json';
-const ports = [{ name: 'http', port: 80, protocol: 'TCP' }];
+const portsOf = (port = 80): object[] => [{ name: 'http', port, protocol: 'TCP' }];
+const ports = portsOf();
+const finalizer = 'example.com/looks-on';
 
 export class People {
   readonly #clusters: Readonly<Record<RigSide, RigCluster>>;
@@ -60,7 +62,7 @@ export class People {
       case 'endpoints':
         return this.#put('virtual', 'endpoints', act.at, {
           metadata: { ...act.at, labels: act.labels, annotations: act.annotations },
-          subsets: subsetsOf(act.isHostile ? '239.1.1.1' : addressOf(act.version), targetOf(act)),
+          subsets: subsetsOf(act.isHostile ? '239.1.1.1' : addressOf(act.version), targetOf(act), act.port),
         });
       case 'slice':
         return this.#put('virtual', 'endpointslices', act.at, {
@@ -73,7 +75,7 @@ export class People {
               ...targetOf(act),
             },
           ],
-          ports,
+          ports: portsOf(act.port),
         });
       case 'edit': {
         const at = act.side === 'host' ? this.placeOf(act.at) : act.at;
@@ -81,8 +83,19 @@ export class People {
         return;
       }
       case 'payload':
-        await this.#merge('host', act.resource, this.placeOf(act.at), hostEdit(act.resource));
+        await this.#merge('host', act.resource, this.placeOf(act.at), hostEdit(act.resource, act.of));
         return;
+      case 'finalizer': {
+        const change = { metadata: { finalizers: act.isSet ? [finalizer] : null } };
+        await this.#merge('host', act.resource, this.placeOf(act.at), change);
+        return;
+      }
+      case 'hostService': {
+        const place = this.placeOf(act.at);
+        if (act.exists) await this.#put('host', 'services', place, serviceOf(place, false));
+        else await this.#send('host', 'DELETE', pathOf('services', place.namespace, place.name));
+        return;
+      }
       case 'remove': {
         const at = act.side === 'host' ? this.placeOf(act.at) : act.at;
         await this.#send(act.side, 'DELETE', pathOf(act.resource, at.namespace, at.name));
@@ -142,7 +155,10 @@ export class People {
   async #content({ side, resource, at, value, isImportable }: Extract<Act, { do: 'content' }>): Promise<void> {
     const place = this.#contentPlace(side, at);
     const data = resource === 'secrets' ? { stringData: { key: value } } : { data: { key: value } };
-    const labels = side === 'host' && isImportable ? { 'hostward.dev/importable': 'true' } : {};
+    const isThere = this.#clusters[side].find(resource, place.namespace, place.name) !== undefined;
+    // Of what is there the label goes, too.
+    const label = isImportable ? 'true' : isThere ? null : undefined;
+    const labels = side === 'host' && label !== undefined ? { 'hostward.dev/importable': label } : {};
     await this.#put(side, resource, place, { metadata: { ...place, labels }, ...data });
   }
 
@@ -229,11 +245,13 @@ function targetOf({ at, version }: { at: At; version: number }): object {
   return version % 3 === 0 ? { targetRef } : {};
 }
 
-function subsetsOf(ip: string, target: object = {}): object[] {
-  return [{ addresses: [{ ip, ...target }], ports: [{ name: 'http', port: 80, protocol: 'TCP' }] }];
+function subsetsOf(ip: string, target: object = {}, port = 80): object[] {
+  return [{ addresses: [{ ip, ...target }], ports: portsOf(port) }];
 }
 
-export function hostEdit(resource: Synced): object {
+export function hostEdit(resource: Synced, of?: 'ports'): object {
+  if (of === 'ports')
+    return resource === 'endpoints' ? { subsets: subsetsOf('203.0.113.66', {}, 8_080) } : { ports: portsOf(8_080) };
   return resource === 'endpoints'
     ? { subsets: subsetsOf('203.0.113.66') }
     : { endpoints: [{ addresses: ['203.0.113.66'] }] };

@@ -5,6 +5,7 @@ import type { LiveFault } from '../../faults/live-fault.ts';
 import { learnedSchedule, seedsOfPlan, seedsOfScenario } from '../../play/schedule.ts';
 import type { World } from '../../play/world.ts';
 import { passingOf } from '../../proxy/passing.ts';
+import { furtherNames } from '../../traffic/further-scenes.ts';
 import { lateNames } from '../../traffic/late-scenes.ts';
 import { Board } from '../board.ts';
 import { FailOver } from '../fail-over.ts';
@@ -52,6 +53,11 @@ it('a write that waits for the tenth time may wait for seconds, and one behind n
   expect(board.violations).toEqual([]);
 });
 
+it('in some of the seeds of a landing lists come in small pages', () => {
+  const scenarios = Array.from({ length: seedsOfPlan / seedsOfScenario }, (_, nth) => nth * seedsOfScenario);
+  expect(scenarios.filter((seed) => learnedSchedule(seed).scenario.pageItems !== undefined).length).toBeGreaterThan(5);
+});
+
 it.each([
   ['soon', 69_000, false, '', []],
   ['late', 75_000, false, '', ['tried again late']],
@@ -90,11 +96,14 @@ it.each([
   expect(board.violations.map(({ kind }) => kind)).toEqual(kinds);
 });
 
-it.each(Object.values(lateNames))('some of the seeds of a landing have the scene of %s', (name) => {
-  const scenarios = Array.from({ length: seedsOfPlan / seedsOfScenario }, (_, nth) => nth * seedsOfScenario);
-  const having = scenarios.filter((seed) => JSON.stringify(learnedSchedule(seed).scenario.acts).includes(`"${name}`));
-  expect(having.length).toBeGreaterThanOrEqual(4);
-});
+it.each([...Object.values(lateNames), ...furtherNames])(
+  'some of the seeds of a landing have the scene of %s',
+  (name) => {
+    const scenarios = Array.from({ length: seedsOfPlan / seedsOfScenario }, (_, nth) => nth * seedsOfScenario);
+    const having = scenarios.filter((seed) => JSON.stringify(learnedSchedule(seed).scenario.acts).includes(`"${name}`));
+    expect(having.length).toBeGreaterThanOrEqual(4);
+  },
+);
 
 it('in many of the seeds of a landing two objects go before the last calm, and in some the patches of a key that the host edits', () => {
   const scenarios = Array.from({ length: seedsOfPlan / seedsOfScenario }, (_, nth) => nth * seedsOfScenario);
