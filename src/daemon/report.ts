@@ -24,7 +24,7 @@ import {
   worsened,
 } from '../sync/report/verdict.ts';
 import type { Clusters } from './clusters/connections.ts';
-import { leaderCommand, leaderlessIn, leadershipOf, standbyBehindIn } from './clusters/lease.ts';
+import { leaderCommand, leaderlessIn, leadershipOf, leadershipText, standbyBehindIn } from './clusters/lease.ts';
 import type { Outages } from './clusters/outages.ts';
 import type { RunningManagement } from './management.ts';
 import { lacking, lateSentence, toMendFirst, unreadFor } from './mended-first.ts';
@@ -93,7 +93,7 @@ function syncReadiness(view: DaemonView): ReadinessPart {
       ...outages.windowLines(),
       ...[...outages.shut(), ...unwritable].map((one) => withShortRefusals(outageSentence(one))),
       ...notTaken(view),
-      `leadership: ${leadershipOf(view.lease, view.options)}`,
+      `leadership: ${leadershipText(view.lease, view.options)}`,
       ...(hasBegun && (sync ?? slices.sync) !== undefined ? ownerLines((sync ?? slices.sync) as Sync) : []),
       ...lacking(slices).map((sentence) => `endpointslices: ${sentence}`),
       ...patches.troubles,

@@ -87,6 +87,12 @@ export function leaderlessIn(lease: Lease | undefined, clock: Clock): string | u
     : `this process waits for the lease of ${holder}, which has not been renewed since this process started`;
 }
 
+/** For people. A standby behind nobody would look like every other one, and nothing is written. */
+export function leadershipText(lease: Lease | undefined, options: Pick<DaemonOptions, 'clock' | 'isDryRun'>): string {
+  const leaderless = leaderlessIn(lease, options.clock);
+  return `${leadershipOf(lease, options)}${leaderless === undefined ? '' : `; ${leaderless}`}`;
+}
+
 /** Leads to the page of the replica that writes; in a pod its identity begins with the name of the pod. */
 export function leaderCommand(
   lease: Lease | undefined,

@@ -165,7 +165,10 @@ describe('an outage of the host', () => {
       state: { kind: 'standby', holder: 'other', trouble: 'Unauthorized', troubleSinceMs, isRenewed: true },
     } as never;
     expect(on.verdict()).toMatchObject({ state: 'standby', isWell: true });
+    expect(on.readiness().lines).toContain('leadership: standby behind other');
     await on.pass(4000);
+    const lines = 'leadership: standby behind other; the lease cannot be read or renewed: Unauthorized';
+    expect(on.readiness().lines).toContain(lines);
     expect(on.verdict().sentence).toBe('nothing is written: the lease cannot be read or renewed: Unauthorized');
     expect(on.verdict().isWell).toBe(false);
   });

@@ -44,7 +44,7 @@ const answers: Check = {
     }
     return fault(`${url} answers ${answer.status}, wanted 200`, {
       mend:
-        answer.status === 503
+        answer.status >= 500
           ? `${patient.commandHere('status')}   # its verdict names the trouble`
           : 'see that hostward.management.baseURL is the address of this server',
     });
