@@ -254,7 +254,9 @@ describe('a value that a rotation has left for an overlap', () => {
     expect((await rotated('left-1', bob, 600)).code).toBe(201);
     expect((await rotated('left-2', root, 600)).code).toBe(201);
     await bench.api.apply(withoutAlice);
-    expect(troubles().join()).toMatch(/^alice is not in the team red by the configuration and knows its access keys left-1, left-2;/);
+    expect(troubles().join()).toMatch(
+      /^alice is not in the team red by the configuration and knows its access keys left-1, left-2;/,
+    );
     expect(bench.api.status().ofLeavers).toBe(2);
     // With the old value, which is still valid.
     expect((await rotated('left-3', alices, 0)).code).toBe(201);
