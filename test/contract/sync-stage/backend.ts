@@ -68,14 +68,19 @@ export function patienceFor(objects: number): number {
 }
 
 const betweenLooksMs = 4;
+/** A wait becomes longer by no more than this part, and looks often at the beginning only. */
+const shareOfWait = 0.1;
+const mostBetweenLooksMs = 50;
 
-/** Calls `look` repeatedly until it returns a value. */
+/** Calls `look` repeatedly until it returns a value. For what is over in a moment, `isOften` keeps the looks close together. */
 export async function until<T>(
   what: string,
   look: () => T | undefined | Promise<T | undefined>,
   patienceMs = patience,
+  { isOften = false }: { isOften?: boolean } = {},
 ): Promise<T> {
-  const endMs = performance.now() + patienceMs;
+  const startMs = performance.now();
+  const endMs = startMs + patienceMs;
   let last: unknown;
   for (;;) {
     try {
@@ -87,7 +92,8 @@ export async function until<T>(
     }
     if (performance.now() > endMs) throw new Error(`waited ${patienceMs / 1000} s in vain: ${what}`, { cause: last });
     await settle(1);
-    await new Promise((resolve) => setTimeout(resolve, betweenLooksMs));
+    const part = isOften ? 0 : Math.min(mostBetweenLooksMs, shareOfWait * (performance.now() - startMs));
+    await new Promise((resolve) => setTimeout(resolve, Math.max(betweenLooksMs, part)));
   }
 }
 
