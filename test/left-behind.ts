@@ -11,13 +11,13 @@ const looks = 20;
 const pauseMs = 50;
 const timerNames = ['setTimeout', 'setInterval', 'setImmediate', 'clearTimeout', 'clearInterval'] as const;
 
-/** Descriptors of files on the disk, not of sockets and pipes. Empty where the system does not tell. */
+/** Descriptors of files, also those in memory, and not of sockets, pipes and devices. Empty where the system does not tell. */
 function openFiles(): Map<string, string> {
   const found = new Map<string, string>();
   if (process.platform !== 'linux') return found;
   for (const descriptor of readdirSync(own)) {
     const path = pathOf(descriptor);
-    if (path?.startsWith('/') && !path.startsWith('/dev/')) found.set(descriptor, path);
+    if (path !== undefined && /^\/(?!dev\/(?!shm\/))/.test(path)) found.set(descriptor, path);
   }
   return found;
 }

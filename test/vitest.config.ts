@@ -2,11 +2,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './longest-first.ts';
+import { memoryFolder } from './memory-folder.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 // Programs that tests start are the sources: Node keeps what it made of them, so that a second start takes half the time.
 process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules', '.cache', 'compiled');
+// The benches set memory limits, against which such files would count, and are not started from here.
+const memory = process.env['TMPDIR'] === undefined ? memoryFolder() : undefined;
+if (memory !== undefined) process.env['TMPDIR'] = memory;
 
 const report = process.env['HOSTWARD_TEST_REPORT'];
 
