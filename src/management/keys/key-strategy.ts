@@ -71,8 +71,8 @@ export interface KeyOptions {
   random: RandomBytes;
   limits: () => KeyLimits;
   clock: Clock;
-  /** Of the key with this uid, as far as its owner, its virtual cluster and its makers decide. */
-  stateByOthers(name: string, uid: string, nowMs: number): KeyState;
+  /** Of the key with this record, as far as its owner, its virtual cluster and its makers decide. */
+  stateByOthers(record: KeyRecord, nowMs: number): KeyState;
   /** All that are served here; an owner may be of any of them. */
   kinds: () => readonly Kind[];
 }

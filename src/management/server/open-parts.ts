@@ -122,10 +122,7 @@ async function partsOf(
   const callers = new Callers({ book, world, peppers, activity, clock, ...others });
   const rights = new Rights(callers, () => people.directory, world.key);
   const limits = () => settings().keys;
-  const stateByOthers: KeyOptions['stateByOthers'] = (name, uid, nowMs) => {
-    const facts = book.key(name);
-    return facts?.record.uid === uid ? stateOfOthers(facts, world, nowMs) : 'active';
-  };
+  const stateByOthers: KeyOptions['stateByOthers'] = (record, nowMs) => stateOfOthers({ record }, world, nowMs);
   const { shared } = database;
   const supplied =
     shared &&

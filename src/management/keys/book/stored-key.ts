@@ -9,6 +9,9 @@ import type { FieldCipher } from '../secret/field-cipher.ts';
 import type { KeyRecord } from '../secret/key-record.ts';
 import { detachHidden, type HiddenFields, hiddenPaths, type StoredHidden } from '../secret/redact.ts';
 
+/** Split once: a page has thousands of them to look at. */
+const hiddenSteps = hiddenPaths.map((path) => path.split('.'));
+
 export interface HiddenPart {
   record: KeyRecord;
   /** By name of the field, encrypted for the uid of the key. */
@@ -31,7 +34,7 @@ export function takeHidden(object: KubeObject): HiddenFields {
 /** Without everything that is hidden; the argument stays as it is. */
 export function withoutHidden(object: KubeObject): KubeObject {
   const { hidden: _hidden, ...shown } = object;
-  return hiddenPaths.some((path) => valueAt(shown, path) !== undefined)
+  return hiddenSteps.some((steps) => valueAt(shown, steps) !== undefined)
     ? detachHidden(shown as KubeObject).redacted
     : (shown as KubeObject);
 }
@@ -39,9 +42,9 @@ export function withoutHidden(object: KubeObject): KubeObject {
 /** Adds the hidden parts of another object that this object lacks. */
 export function restoreHidden(object: KubeObject, from: KubeObject): void {
   if (from['hidden'] !== undefined) object['hidden'] ??= from['hidden'];
-  for (const path of hiddenPaths) {
-    const value = valueAt(from, path);
-    if (value !== undefined && valueAt(object, path) === undefined) putAt(object, path, value);
+  for (const steps of hiddenSteps) {
+    const value = valueAt(from, steps);
+    if (value !== undefined && valueAt(object, steps) === undefined) putAt(object, steps, value);
   }
 }
 
@@ -68,17 +71,16 @@ export function openHidden(part: HiddenPart, cipher: FieldCipher): StoredHidden 
   return opened;
 }
 
-function valueAt(object: unknown, path: string): unknown {
+function valueAt(object: unknown, steps: readonly string[]): unknown {
   let value: unknown = object;
-  for (const step of path.split('.')) value = isRecord(value) ? value[step] : undefined;
+  for (const step of steps) value = isRecord(value) ? value[step] : undefined;
   return value;
 }
 
-function putAt(object: KubeObject, path: string, value: unknown): void {
-  const steps = path.split('.');
-  const last = steps.pop() as string;
+function putAt(object: KubeObject, steps: readonly string[], value: unknown): void {
+  const last = steps.at(-1) as string;
   let holder: Record<string, unknown> = object;
-  for (const step of steps) {
+  for (const step of steps.slice(0, -1)) {
     if (!isRecord(holder[step])) holder[step] = {};
     holder = holder[step] as Record<string, unknown>;
   }
@@ -94,15 +96,18 @@ export function expiryOfKey(object: KubeObject, lastActivityMs: number | undefin
 
 export function statusOfKey(
   object: KubeObject,
-  at: { lastMs: number | undefined; nowMs: number; stateByOthers(name: string, uid: string, nowMs: number): KeyState },
+  at: { lastMs: number | undefined; nowMs: number; stateByOthers(record: KeyRecord, nowMs: number): KeyState },
 ): object {
   const { lastMs, nowMs } = at;
-  const { deletionTimestamp, name = '', uid = '' } = object.metadata;
+  const { deletionTimestamp } = object.metadata;
   const expiryMs = expiryOfKey(object, lastMs);
   const state = (): KeyState => {
     if (deletionTimestamp !== undefined) return 'terminating';
     if (expiryMs !== undefined && nowMs >= expiryMs) return 'expired';
-    return keySpec(object).disabled ? 'disabled' : at.stateByOthers(name, uid, nowMs);
+    if (keySpec(object).disabled) return 'disabled';
+    // The object has the record that the book would have to unpack.
+    const part = hiddenPart(object);
+    return part === undefined ? 'active' : at.stateByOthers(part.record, nowMs);
   };
   return keyStatus({ state: state(), expiryMs, lastActivityMs: lastMs });
 }

@@ -31,6 +31,9 @@ export type Authenticated =
   | { kind: 'credential'; credential: Credential; facts: KeyFacts }
   | { kind: 'dead'; because: DeadBecause };
 
+/** All that counts for what a key owes to others; the record is also in the stored object. */
+export type Recorded = Pick<KeyFacts, 'record'>;
+
 /** Length of a chain of keys, each made by the one before. A longer chain is more than a person can follow, so it is refused. */
 export const maxMakers = 8;
 
@@ -60,7 +63,7 @@ export function deadByItself(facts: KeyFacts, world: KeyWorld, nowMs: number): D
   return facts.isDisabled ? 'disabled' : undefined;
 }
 
-export function deadBecauseOfOthers(facts: KeyFacts, world: KeyWorld, nowMs: number): DeadBecause | undefined {
+export function deadBecauseOfOthers(facts: Recorded, world: KeyWorld, nowMs: number): DeadBecause | undefined {
   const because = withoutOwner(facts, world);
   if (because !== undefined) return because;
   const makers = makersOf(facts, world);
@@ -69,7 +72,7 @@ export function deadBecauseOfOthers(facts: KeyFacts, world: KeyWorld, nowMs: num
   return makers === undefined || makers.some(isDead) ? 'maker' : undefined;
 }
 
-function withoutOwner(facts: KeyFacts, world: KeyWorld): DeadBecause | undefined {
+function withoutOwner(facts: Recorded, world: KeyWorld): DeadBecause | undefined {
   const { kind, name, uid } = facts.record.subject;
   const presence = world.directory.presenceOf({ kind, name });
   if (presence === 'disabled') return 'subject disabled';
@@ -81,7 +84,7 @@ function withoutOwner(facts: KeyFacts, world: KeyWorld): DeadBecause | undefined
 }
 
 /** The keys that made it, nearest first; undefined when one is missing, is another key by now, or the chain has no end. */
-export function makersOf(facts: KeyFacts, world: Pick<KeyWorld, 'key'>): KeyFacts[] | undefined {
+export function makersOf(facts: Recorded, world: Pick<KeyWorld, 'key'>): KeyFacts[] | undefined {
   const makers: KeyFacts[] = [];
   for (let madeBy = facts.record.madeBy; madeBy !== undefined; ) {
     const maker = world.key(madeBy.name);

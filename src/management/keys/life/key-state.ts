@@ -1,6 +1,6 @@
 // The state of a key as people read it: in tables, metrics, status and `keys explain`. It comes from the same judgement as
 // authentication, so a key that is shown as active opens the API from an allowed network.
-import { type DeadBecause, deadBecauseOfOthers, deadByItself, type KeyWorld } from './credential.ts';
+import { type DeadBecause, deadBecauseOfOthers, deadByItself, type KeyWorld, type Recorded } from './credential.ts';
 import type { KeyFacts } from './key-facts.ts';
 
 export const keyStates = [
@@ -32,7 +32,7 @@ export function keyState(facts: KeyFacts, world: KeyWorld, nowMs: number): KeySt
 }
 
 /** State of a key that is alive by itself: its owner, its virtual cluster and the keys that made it still count. */
-export function stateByOthers(facts: KeyFacts, world: KeyWorld, nowMs: number): KeyState {
+export function stateByOthers(facts: Recorded, world: KeyWorld, nowMs: number): KeyState {
   const because = deadBecauseOfOthers(facts, world, nowMs);
   return because === undefined ? 'active' : stateOfDead[because];
 }
