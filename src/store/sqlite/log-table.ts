@@ -108,8 +108,17 @@ export class LogTable {
     this.#walked.clear();
   }
 
-  get(key: string): StoredRecord | undefined {
-    return recordOf(key, this.#newest.get(key) as Row | undefined);
+  /** The first keys as they are now, null for what is absent. */
+  get(keys: readonly string[]): (StoredRecord | null)[] {
+    const records: (StoredRecord | null)[] = [];
+    let chars = 0;
+    for (const key of keys) {
+      const record = recordOf(key, this.#newest.get(key) as Row | undefined);
+      chars += record?.value.length ?? 0;
+      if (records.length > 0 && chars > readChars) break;
+      records.push(record ?? null);
+    }
+    return records;
   }
 
   list(range: ListRange): ListedRows {

@@ -53,7 +53,8 @@ export interface SqliteWorkerData {
 export interface Requests {
   /** Decides and writes in one transaction. */
   commit: { ask: { writes: LogWrite[]; writtenAtMs: number }; answer: LoggedWrite[] };
-  get: { ask: { key: string }; answer: { record: StoredRecord | undefined; revision: number } };
+  /** As they are now; null for what is absent. Long texts end the answer early, but not before the first key. */
+  get: { ask: { keys: readonly string[] }; answer: { records: (StoredRecord | null)[]; revision: number } };
   list: { ask: ListRange; answer: ListedRows };
   read: { ask: { keys: readonly string[]; revision: number }; answer: (ListedRow | null)[] };
   events: { ask: EventsRange; answer: { events: StoreEvent[]; upTo: number } };

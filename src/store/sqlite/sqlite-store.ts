@@ -15,6 +15,7 @@ import type {
 } from '../store.ts';
 import type { WatchedHistory } from '../watch-hub.ts';
 import { type StoreOptions, WatchedStore } from '../watched-store.ts';
+import { GatheredGets } from './gathered-gets.ts';
 import { HistoryWindow } from './history-window.ts';
 import type { ListedRow, LoggedWrite, LogWrite } from './sqlite-messages.ts';
 import { SqliteThread } from './sqlite-thread.ts';
@@ -49,6 +50,7 @@ interface QueuedWrite {
 
 export class SqliteStore extends WatchedStore implements Store {
   #thread: SqliteThread;
+  readonly #gets: GatheredGets;
   #window = new HistoryWindow(0);
   /** The newest revision that readers may see. */
   #revision = 0;
@@ -85,6 +87,7 @@ export class SqliteStore extends WatchedStore implements Store {
         lockTimeoutMs: options.lockTimeoutMs ?? defaultLockTimeoutMs,
       },
     });
+    this.#gets = new GatheredGets(this.#thread);
     this.#unreadable = new UnreadableRows(this.#thread, () => this.#window.compactedRevision);
   }
 
@@ -132,7 +135,7 @@ export class SqliteStore extends WatchedStore implements Store {
   ): Promise<{ record: StoredRecord | undefined; revision: number }> {
     this.mustBeOpen('read');
     // No cache: it would answer sooner for a record that others read than for one that is not there, and so show which names exist.
-    return this.#thread.ask('get', { key });
+    return this.#gets.get(key);
   }
 
   async list(
@@ -172,8 +175,8 @@ export class SqliteStore extends WatchedStore implements Store {
       this.#queuedChars += charsOf(write);
       if (!this.#isCommitting) {
         this.#isCommitting = true;
-        // Starts after the current turn, so that all writes of the turn share the first commit.
-        queueMicrotask(() => void this.#commitQueue());
+        // All writes of this turn of the loop share the first commit: those of requests that came at once are ready one after the other.
+        setImmediate(() => void this.#commitQueue());
       }
     });
   }

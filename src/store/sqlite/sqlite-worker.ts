@@ -105,7 +105,7 @@ function answersOf(database: DatabaseSync, log: LogTable): Answers {
         throw error;
       }
     },
-    get: ({ key }) => ({ record: log.get(key), revision: log.revision }),
+    get: ({ keys }) => ({ records: log.get(keys), revision: log.revision }),
     list: (range) => log.list(range),
     read: ({ keys, revision }) => log.read(keys, revision),
     events: (range) => log.events(range),

@@ -287,6 +287,25 @@ describe('sqlite store, larger than its memory', () => {
     expect(await found(4)).toEqual(['/4']);
   });
 
+  it('commits together what is written in one turn of the loop', async () => {
+    const store = await start(newPath());
+    const watch = await store.watch('/', 0);
+    if ('kind' in watch) throw new Error('Expected a watch');
+    const commits: string[][] = [];
+    const reading = (async () => {
+      for await (const batch of watch.events()) {
+        commits.push(batch.map(({ key }) => key));
+        if (commits.flat().length === 2) break;
+      }
+    })();
+    const write = (key: string) => store.write(key, { expect: 0, value: '{}' });
+    const first = write('/a');
+    // As two requests that came at once: the second goes on when no promise of the first has anything left to do.
+    const second = new Promise((resolve) => process.nextTick(() => resolve(write('/b'))));
+    await Promise.all([first, second, reading]);
+    expect(commits).toEqual([['/a', '/b']]);
+  });
+
   it('gives a watch the history that is not in memory any more, in order and whole', async () => {
     const store = await start(newPath(), { history: { maxBytes: 1024 ** 3 } });
     const value = 'x'.repeat(20_000);
