@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { ApiClient } from '../../contract/client.ts';
 import { newNamespace } from '../../contract/store/on-host.ts';
+import { type Copied, type Existing, restoreAsVelero } from '../../contract/store/velero.ts';
 import { until } from '../../management/server/bench.ts';
 import { kubeAssets } from '../start/assets.ts';
 import { type KubeCluster, startKube } from '../start/start.ts';
@@ -62,14 +63,6 @@ describe.skipIf(assets.found === undefined)('two replicas whose records come bac
       ...['--journals', `${replicas.folder}/b`],
     );
 
-  /** A record of the store, or what else is in its namespace. */
-  interface Copied {
-    path: string;
-    object: KubeObject;
-  }
-
-  type Content = KubeObject & { data?: object; spec?: object };
-
   const copiedRecords = async (): Promise<Copied[]> =>
     (await records()).map((object) => ({ path: secretsPath(), object }));
 
@@ -83,30 +76,7 @@ describe.skipIf(assets.found === undefined)('two replicas whose records come bac
     return (await Promise.all(lists)).flat();
   };
 
-  /** What Velero takes off before it creates an object. */
-  const resets = ['uid', 'resourceVersion', 'generation', 'creationTimestamp', 'managedFields', 'ownerReferences'];
-
-  /** As Velero: what is there is left alone, or, with its policy `update`, patched into what it was. */
-  async function putBack(copied: readonly Copied[], existing: 'none' | 'update' = 'none'): Promise<void> {
-    for (const { path, object } of copied) {
-      const kept = Object.entries(object.metadata).filter(([name]) => !resets.includes(name));
-      const labels = { ...object.metadata.labels, 'velero.io/restore-name': 'back', 'velero.io/backup-name': 'copy' };
-      const metadata = { ...Object.fromEntries(kept), labels };
-      const { status } = await client.request('POST', path, { body: { ...object, metadata } });
-      expect([201, 409]).toContain(status);
-      if (status === 201 || existing === 'none') continue;
-      const there = (await client.request('GET', `${path}/${object.metadata.name}`)).json as Content;
-      const gone = Object.keys(there.data ?? {}).map((name) => [name, null]);
-      const { data, spec } = object as Content;
-      const headers = { 'content-type': 'application/merge-patch+json' };
-      const body = {
-        metadata: { labels },
-        ...(data && { data: { ...Object.fromEntries(gone), ...data } }),
-        ...(spec && { spec }),
-      };
-      expect((await client.request('PATCH', `${path}/${object.metadata.name}`, { headers, body })).status).toBe(200);
-    }
-  }
+  const putBack = (copied: readonly Copied[], existing?: Existing) => restoreAsVelero(client, copied, existing);
 
   it.skipIf(isEmbedded)(
     'go on when etcd was compacted, also after the API server has forgotten everything',
