@@ -46,4 +46,46 @@ export const byReview: readonly Mutant[] = [
     "if (facts.lost === 'unlabelled' && virtual.isDeleting === undefined) return ask(removalOf(virtual, 'virtual'));",
     '',
   ),
+  other(
+    'writes go on while the server asks to wait',
+    'cluster/write/open-writer.ts',
+    'if (nowMs < this.#holdUntilMs) return this.#holdUntilMs - nowMs;',
+    '',
+  ),
+  other(
+    'a refused object is not tried again',
+    'sync/loop/pass/record-outcome.ts',
+    'if (delayMs !== undefined) queue.addAfter(key, delayMs);',
+    'void delayMs;',
+  ),
+  other(
+    'what a list lacks is deleted',
+    'sync/plan/decide/removal.ts',
+    'if (facts.isDeleteWithheld) return done(withheld);',
+    '',
+  ),
+  other(
+    'nobody asks for an object by its name',
+    'sync/world/doubt/doubted-list.ts',
+    "if (at >= 0) return { kind: 'lie', found: some[at] as Key };",
+    '',
+  ),
+  other(
+    'the ports of a slice are not mended',
+    'sync/kinds/endpointslices/payload.ts',
+    "for (const field of ['endpoints', 'ports'] as const) {",
+    "for (const field of ['endpoints'] as const) {",
+  ),
+  other(
+    'what is gone is read again',
+    'sync/plan/decide/after-answer.ts',
+    "if (request.side !== 'host' || request.verb !== 'create') return { ...memory, mustRead: undefined };",
+    "if (request.side !== 'host' || request.verb !== 'create') return { ...memory, mustRead: 'host' };",
+  ),
+  other(
+    'a lease is not released',
+    'cluster/write/lease.ts',
+    'if (this.#seen !== undefined && this.#isOurs(this.#seen)) await this.#release(this.#seen.lease);',
+    'if (this.#seen !== undefined && this.#isOurs(this.#seen)) await this.#running;',
+  ),
 ];

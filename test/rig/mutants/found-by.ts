@@ -66,6 +66,13 @@ export const lastFoundBy: Readonly<Record<string, number | string>> = {
   'a copy that is being deleted is written': 28,
   'a slice stays with the Service that it named first': 348,
   'windows are proven half as often': 298,
+  'writes go on while the server asks to wait': 150,
+  'what a list lacks is deleted': 3,
+  'a refused object is not tried again': 480,
+  'nobody asks for an object by its name': 3,
+  'the ports of a slice are not mended': 240,
+  'a lease is not released': 344,
+  'what is gone is read again': 148,
 };
 
 /** What a seed must have for the mistake to matter: fault classes, and words of its scenario. Such seeds are asked before the others. */
@@ -124,5 +131,11 @@ export const mattersWith: Readonly<Record<string, { classes?: readonly string[];
   'an import outlives its label': { words: [/"unlabelled"/] },
   'a copy that is being deleted is written': { words: [/"ending"/] },
   'a slice stays with the Service that it named first': { words: [/"moved-slice"/] },
+  'the ports of a slice are not mended': { words: [/"of":"ports"/, /"endpointslices"/] },
+  'writes go on while the server asks to wait': { classes: ['F18'] },
+  'what a list lacks is deleted': { classes: ['F23', 'F7'] },
+  'nobody asks for an object by its name': { classes: ['F23'] },
+  'a refused object is not tried again': { classes: ['F21', 'F23'] },
+  'a lease is not released': { classes: ['F48'], words: [/"daemons":2/] },
   'a reference that goes is still counted': { words: [/"reference":/, /example.com\/secret","value":(null|"two")/] },
 };
