@@ -55,6 +55,7 @@ const isOffWhereItRuns: Check = {
     if (answer.kind !== 'ok') return couldNotCheck(`Secret ${namespace}/${name} may not be read`, { mend: read });
     const values = valuesIn(answer.object);
     if (values === undefined) return couldNotCheck(`Secret ${namespace}/${name} holds no values`, { mend: read });
+    patient.runningSidecars = sidecarsIn(values).length;
     const vclusters = sharedKinds.filter((kind) => isOn(values, kind));
     const ours = sharedKinds.filter((kind) =>
       kind === 'endpoints' ? settings.endpointsEnabled : settings.endpointSlices.enabled,
@@ -118,12 +119,14 @@ async function versionOf(patient: Patient): Promise<string | undefined> {
   return answer.kind === 'ok' ? chartVersion(answer.object.metadata.labels?.['chart'])?.text : undefined;
 }
 
-const sidecars = ({ settings }: Patient) => sidecarsIn(settings.vcluster);
+/** Of the files at hand or of the values that vCluster runs with, where these could be read. */
+const sidecars = ({ settings, runningSidecars }: Patient) =>
+  Math.max(sidecarsIn(settings.vcluster).length, runningSidecars);
 
 const knowsSidecars: Check = {
   code: 'HW-403',
   needs: ['HW-301', 'HW-306', 'HW-308'],
-  applies: (patient) => patient.hasSync && patient.homeInstead === undefined && sidecars(patient).length > 0,
+  applies: (patient) => patient.hasSync && patient.homeInstead === undefined && sidecars(patient) > 0,
   async look(patient) {
     const { hostNamespace: namespace, virtualClusterName: name } = patient.settings;
     const answer = await patient.cluster('host').client.get(servicesResource, { namespace, name });
@@ -143,9 +146,9 @@ const knowsSidecars: Check = {
 const isOneSidecar: Check = {
   code: 'HW-404',
   needs: ['HW-101'],
-  applies: (patient) => patient.hasSync && sidecars(patient).length > 0,
+  applies: (patient) => patient.hasSync && sidecars(patient) > 0,
   async look(patient) {
-    const count = sidecars(patient).length;
+    const count = sidecars(patient);
     if (count === 1) return ok('one sidecar');
     return fault(
       `controlPlane.statefulSet has ${counted(count, 'container')} of Hostward, which would write beside each other`,

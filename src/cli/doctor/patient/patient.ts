@@ -49,6 +49,8 @@ export class Patient {
   isVirtualAnother = false;
   /** The host namespace was read, and is not being deleted. */
   hasSeenNamespace = false;
+  /** Containers of Hostward in the values that vCluster runs with. */
+  runningSidecars = 0;
   /** Of the pod that doctor runs in. */
   podNamespace: string | undefined;
 
