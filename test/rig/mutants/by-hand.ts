@@ -9,7 +9,7 @@ export interface Mutant {
   replace: string;
 }
 
-const other = (name: string, file: string, find: string, replace: string): Mutant => ({
+export const other = (name: string, file: string, find: string, replace: string): Mutant => ({
   name,
   kind: 'other',
   file: `src/${file}`,

@@ -1,13 +1,5 @@
 // More mistakes of the kind `other`, each in a place that a hostile reviewer would choose: an index, a comparison, a queue, a version, a clock, a count.
-import type { Mutant } from './by-hand.ts';
-
-const other = (name: string, file: string, find: string, replace: string): Mutant => ({
-  name,
-  kind: 'other',
-  file: `src/${file}`,
-  find,
-  replace,
-});
+import { type Mutant, other } from './by-hand.ts';
 
 export const byReview: readonly Mutant[] = [
   other(
