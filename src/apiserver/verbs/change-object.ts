@@ -113,9 +113,9 @@ async function nextObject(
     trackUpdate(call, object, old, now);
   }
   const warn = (line: string) => void call.warnings.push(line);
-  const { dryRun, sent, merged = sent } = change;
-  const { namespace: place } = target;
-  const write: ObjectUpdate = { object, old: stored, user, now, dryRun, namespace: place, sent, stated: merged, warn };
+  const { subresource: subresourceName, name, namespace } = target;
+  const { dryRun, sent, merged: stated = sent } = change;
+  const write: ObjectUpdate = { object, old: stored, user, now, dryRun, namespace, sent, stated, warn };
   kind.strategy.hidden?.restore?.(object, stored);
   await kind.strategy.prepareForUpdate?.(write);
   await call.works?.();
@@ -129,8 +129,7 @@ async function nextObject(
     ...(kind.strategy.validate?.(write) ?? []),
   ];
   if (errors.length > 0) throw new StatusFault(invalid(faultSubject(kind), target.name, errors));
-  if (!change.dryRun) await kind.strategy.resources?.reserve(write);
-  const { subresource: subresourceName, name, namespace } = target;
+  if (!dryRun) await kind.strategy.resources?.reserve(write);
   for (const admit of kit.admission) {
     await admit({
       operation: 'update',

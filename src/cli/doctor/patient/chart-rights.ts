@@ -1,6 +1,6 @@
-// The rights that an installation needs on the host: to make and to delete what the chart makes, to keep what Helm keeps, and every right that the
-// chart grants, because Kubernetes lets nobody grant a right that he lacks. In: the rendered chart, or what the configuration wants of
-// it. Out: rights, each once. A test compares the lists with the templates, another one installs with these rights alone.
+// The rights that an installation needs on the host: to make and to delete what the chart makes, to keep what Helm keeps, and every
+// right that the chart grants, because Kubernetes lets nobody grant a right that he lacks. In: the rendered chart, or what the
+// configuration wants of it. Out: rights, each once. A test compares the lists with the templates, another one installs with these rights alone.
 import type { Permission } from '../../../cluster/permission.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { isRecord, textsIn } from '../../../object/text/json.ts';

@@ -1,5 +1,6 @@
 // Writes Kubernetes events on virtual objects, to tell the tenant about refusals and failures. Events of one object and reason
-// are merged, their rate is limited, those beyond it wait for their turn, and no pass waits for them. Messages must not reveal host names to the tenant.
+// are merged, their rate is limited, those beyond it wait for their turn, and no pass waits for them. Messages must not reveal host
+// names to the tenant.
 import { createHash } from 'node:crypto';
 import type { Clock, Timer } from '../../../clock.ts';
 import type { Answer } from '../../../cluster/answer.ts';
@@ -69,6 +70,8 @@ class Recorder implements EventRecorder {
   readonly #sent = new Map<string, SentEvent>();
   /** The newest message of each object and reason, the one that has waited longest first. */
   readonly #waiting = new Map<string, EventNote>();
+  /** A few: an object's events are found by them, where thousands of other objects have events too. */
+  readonly #reasons = new Set<string>();
   readonly #bucket: TokenBucket;
   #turn: Timer | undefined;
   #forbidden: string | undefined;
@@ -84,6 +87,7 @@ class Recorder implements EventRecorder {
 
   record(note: EventNote): void {
     const id = idOf(note);
+    this.#reasons.add(note.reason);
     if (this.#waiting.has(id) || this.#waiting.size < waitingLimit) this.#waiting.set(id, note);
     else this.#options.onOutcome('dropped');
     this.#takeTurns();
@@ -91,8 +95,8 @@ class Recorder implements EventRecorder {
 
   forget(key: Key): void {
     // Another object may later have this name; its events must have their own count.
-    for (const events of [this.#sent, this.#waiting])
-      for (const id of [...events.keys()]) if (id.startsWith(`${key} `)) events.delete(id);
+    for (const reason of this.#reasons)
+      for (const events of [this.#sent, this.#waiting]) events.delete(idOf({ key, reason }));
   }
 
   stop(): void {
@@ -185,7 +189,7 @@ class Recorder implements EventRecorder {
   }
 }
 
-function idOf({ key, reason }: EventNote): string {
+function idOf({ key, reason }: Pick<EventNote, 'key' | 'reason'>): string {
   return `${key} ${reason}`;
 }
 

@@ -1,8 +1,8 @@
-// Tries whether a pair on a whole map gives keys other names. In: a patch set and an evaluator. Out: for each such pair a key that it renames.
-// The host's value of a renamed key never comes back, because only results for the keys that changed on the host count.
+// Tries whether a pair on a whole map gives keys other names. In: a patch set and an evaluator. Out: for each such pair a key that it
+// renames. The host's value of a renamed key never comes back, because only results for the keys that changed on the host count.
 import { isRecord } from '../../../object/text/json.ts';
 import type { CompiledPatch } from '../set/patch-set.ts';
-import { examplesOf, mayBe, type Pair, valuesOf } from './round-trip.ts';
+import { examplesOf, isOfMetadata, mayBe, type Pair, valuesOf } from './round-trip.ts';
 import { runOnSamples, sampleObjectOf, type Trial } from './sample-run.ts';
 
 export interface RenamedKey {
@@ -24,7 +24,7 @@ const sample = { app: 'web', 'example.com/note': 'sample' };
 async function renamedKey({ forward, back }: Pair, trial: Trial): Promise<RenamedKey | undefined> {
   const { canonical: path, segments } = forward.path;
   const isOfObject = segments.length === 0;
-  const isOfMap = segments.length === 2 && mayBe(segments[0], 'metadata');
+  const isOfMap = segments.length === 2 && isOfMetadata(forward);
   if (!isOfObject && !isOfMap) return undefined;
   const values = isOfObject ? [objectWith(trial)] : [sample];
   const [made] = valuesOf(await runOnSamples(trial, forward.forward, { values, path }));

@@ -100,7 +100,7 @@ function samplesFor(forward: CompiledPatch, back: CompiledExpression): unknown[]
   return isOfMetadata(forward) ? [{}, { a: '1' }, { 'example.com/key': 'web', b: '' }, ...made] : [];
 }
 
-function isOfMetadata({ path }: CompiledPatch): boolean {
+export function isOfMetadata({ path }: CompiledPatch): boolean {
   return mayBe(path.segments[0], 'metadata');
 }
 
