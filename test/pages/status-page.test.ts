@@ -325,6 +325,14 @@ describe('what needs a person', () => {
       remedy: expect.stringMatching(/^create the namespace again when it is gone/),
       command: expect.stringMatching(/ get namespace shop-of-vc --output yaml$/),
     });
+    // The objects wait for the Service, which the end of the namespace took; only the daemon knows that the namespace goes.
+    const service = 'Service "vc" does not exist in host namespace "vcluster-vc"';
+    const sentence = `blocked: OwnerMissing: ${service}; host namespace "vcluster-vc" is being deleted, so no copy can be made in it`;
+    const [second] = attentionOf({
+      verdict: { sentence },
+      trouble: [{ object: 'a/b', state: 'waiting/OwnerMissing', message: service }],
+    }).filter(({ reason }) => reason === 'OwnerMissing');
+    expect(second?.command).toMatch(/ get namespace vcluster-vc --output yaml$/);
   });
 
   it('names the right that a write lacks, and the keys that end', () => {

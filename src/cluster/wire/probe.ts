@@ -6,7 +6,7 @@ import type { Answer } from '../answer.ts';
 import { type ClusterFault, excerpt } from '../errors.ts';
 import type { Permission } from '../permission.ts';
 import type { Connection } from './connection.ts';
-import { apiVersionOf, type ResourceRef } from './scope.ts';
+import { apiVersionOf, objectPath, type ResourceRef, servicesResource } from './scope.ts';
 
 export type ProbeResult = { kind: 'ok'; version: string } | { kind: 'faults'; faults: readonly ClusterFault[] };
 
@@ -129,6 +129,19 @@ export async function checkNamespace(connection: Connection, namespace: string):
   return { kind: 'missing', fault };
 }
 
+/**
+ * Whether a server has the Service of the virtual cluster, so that it is the host of the virtual cluster. A tenant may have a namespace of the
+ * host namespace's name; nobody makes this Service inside of the virtual cluster.
+ */
+export async function isHostOf(connection: Connection, service: { namespace: string; name: string }): Promise<boolean> {
+  const path = objectPath(servicesResource, service);
+  return (await connection.request({ method: 'GET', path, timeoutMs: probeTimeoutMs })).kind === 'ok';
+}
+
+export function swappedSentence(namespace: string): string {
+  return `the host has no namespace ${JSON.stringify(namespace)}, and the virtual cluster has it: the two kubeconfigs are swapped`;
+}
+
 function unusable(connection: Connection, answer: Exclude<Answer, { kind: 'ok' }>): ClusterFault {
   const message = answer.kind === 'notSent' ? 'the request was not sent' : answer.message;
   switch (answer.kind) {
@@ -199,7 +212,7 @@ export function unservedSentence({ name }: Connection, { path, resource }: Resou
  */
 export async function isUnserved(
   connection: Connection,
-  ref: ResourceRef,
+  ref: Pick<ResourceRef, 'path'>,
   { answer, signal }: { answer: Answer; signal?: AbortSignal },
 ): Promise<boolean> {
   // A list of a namespace that does not exist is empty: the path is unknown.

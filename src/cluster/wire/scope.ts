@@ -10,7 +10,7 @@ export interface ResourceRef {
 }
 
 /** The apiVersion of the resource: `v1` or `<group>/<version>`. */
-export function apiVersionOf({ path }: ResourceRef): string {
+export function apiVersionOf({ path }: Pick<ResourceRef, 'path'>): string {
   return path.replace(/^apis?\//, '');
 }
 

@@ -3,7 +3,7 @@
 import type { ClusterFault } from '../../cluster/errors.ts';
 import { lostNamespaces } from '../../cluster/permission.ts';
 import type { Connection } from '../../cluster/wire/connection.ts';
-import { checkNamespace, type FoundNamespace } from '../../cluster/wire/probe.ts';
+import { checkNamespace, type FoundNamespace, isHostOf, swappedSentence } from '../../cluster/wire/probe.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { ReferenceSettings } from '../../sync/loop/content/references.ts';
 import type { DaemonOptions } from '../options/daemon-options.ts';
@@ -39,17 +39,22 @@ export async function checkStart(
     checkNamespace(connections.host, hostNamespace),
     lackingRights(connections, checked),
   ]);
-  const absent = namespace.kind === 'missing' ? [await swapped(connections, hostNamespace, namespace.fault)] : [];
+  const absent =
+    namespace.kind === 'missing' ? [await swapped(connections.virtual, checked.settings, namespace.fault)] : [];
   const rights = shutNamespaces(lacking, (one) => (one === hostNamespace ? namespace.kind : 'unknown'));
   return { faults: [...absent, ...rights], namespace };
 }
 
 /** Whoever follows "create it" would make the namespace in the virtual cluster. */
-async function swapped({ virtual }: BothClusters, namespace: string, fault: ClusterFault): Promise<ClusterFault> {
-  if ((await checkNamespace(virtual, namespace)).kind !== 'found') return fault;
+async function swapped(
+  virtual: Connection,
+  { hostNamespace: namespace, virtualClusterName: name }: Settings,
+  fault: ClusterFault,
+): Promise<ClusterFault> {
+  if (!(await isHostOf(virtual, { namespace, name }))) return fault;
   return {
     ...fault,
-    message: `the host has no namespace "${namespace}", and the virtual cluster has it: the two kubeconfigs are swapped`,
+    message: swappedSentence(namespace),
     fix: 'give the file of hostward.hostKubeconfig to hostward.virtualKubeconfig, and the other way round',
   };
 }

@@ -2,6 +2,7 @@
 
 import type { Permission } from '../../../cluster/permission.ts';
 import type { Connection } from '../../../cluster/wire/connection.ts';
+import { isUnserved } from '../../../cluster/wire/probe.ts';
 import { referenceSettings } from '../../../daemon/synced/references.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { isRecord } from '../../../object/text/json.ts';
@@ -61,10 +62,9 @@ async function servedKinds(
   const found = new Map<string, ServedKind>();
   for (const version of versions) {
     const group = version.includes('/') ? (version.split('/')[0] ?? '') : '';
-    const path = group === '' ? `/api/${version}` : `/apis/${version}`;
-    const answer = await connection.request({ method: 'GET', path });
-    // A group that nobody serves is answered in plain text.
-    if (answer.kind === 'notFound' || (answer.kind === 'failed' && answer.status === 404)) continue;
+    const path = group === '' ? `api/${version}` : `apis/${version}`;
+    const answer = await connection.request({ method: 'GET', path: `/${path}` });
+    if (await isUnserved(connection, { path }, { answer })) continue;
     const { resources } = expectOk(answer, `ask what the host knows of ${version}`);
     for (const { name, kind, namespaced } of (Array.isArray(resources) ? resources : []).filter(isRecord)) {
       // A subresource, such as deployments/scale, has a kind too.

@@ -1,6 +1,6 @@
 // The checks of namespaces on the host: the one of the virtual cluster, and those that mappings name.
-import { checkNamespace, type FoundNamespace } from '../../../cluster/wire/probe.ts';
-import { endpointsResource, servicesResource } from '../../../cluster/wire/scope.ts';
+import { checkNamespace, type FoundNamespace, isHostOf, swappedSentence } from '../../../cluster/wire/probe.ts';
+import { endpointsResource } from '../../../cluster/wire/scope.ts';
 import { mappingsOf, namedHostNamespaces } from '../../../config/settings/host-namespaces.ts';
 import { counted } from '../../../object/text/in-words.ts';
 import type { Check } from '../patient/check.ts';
@@ -29,12 +29,9 @@ const hasNamespace: Check = {
       case 'missing':
         patient.isVirtualAnother = await isSwapped(patient);
         if (patient.isVirtualAnother)
-          return fault(
-            `the host has no namespace ${hostNamespace}, and the virtual cluster has it: the two kubeconfigs are swapped`,
-            {
-              mend: 'give the file of --host-kubeconfig to --virtual-kubeconfig, and the other way round',
-            },
-          );
+          return fault(swappedSentence(hostNamespace), {
+            mend: 'give the file of --host-kubeconfig to --virtual-kubeconfig, and the other way round',
+          });
         return fault(`the host has no namespace ${hostNamespace}`, {
           mend: 'kubectl get namespaces   # then name the one of the virtual cluster with --host-namespace or hostward.hostNamespace',
         });
@@ -68,11 +65,10 @@ function lookAtNamespace(name: string): string {
   return `kubectl get namespace ${name} -o yaml   # its conditions say what holds it up`;
 }
 
-/** Nothing else makes the Service of a virtual cluster inside of it, in a namespace of the host's name. */
 async function isSwapped(patient: Patient): Promise<boolean> {
   const { hostNamespace: namespace, virtualClusterName: name } = patient.settings;
   const virtual = patient.reached('virtual');
-  return (await virtual?.client.get(servicesResource, { namespace, name }))?.kind === 'ok';
+  return virtual !== undefined && (await isHostOf(virtual.connection, { namespace, name }));
 }
 
 const hasMapped: Check = {

@@ -187,7 +187,7 @@ const advices: Readonly<Record<string, Advice>> = {
   }),
   NotOwned: otherInPlace,
   OwnerMissing: ({ status, message }) => {
-    const going = /^the host namespace "([^"]+)" is being deleted$/.exec(message)?.[1];
+    const going = goingNamespace(message) ?? goingNamespace(sentenceOf(status));
     if (going !== undefined)
       return {
         remedy: 'create the namespace again when it is gone, if it is still wanted; this says what keeps it',
@@ -230,6 +230,15 @@ const advices: Readonly<Record<string, Advice>> = {
   }),
   unwritable: doctor,
 };
+
+/** A Service that went with its namespace does not come back by itself. */
+function goingNamespace(text: string): string | undefined {
+  return /\bhost namespace "([^"]+)" is being deleted\b/.exec(text)?.[1];
+}
+
+function sentenceOf({ verdict }: StatusJson): string {
+  return isFacts(verdict) ? say(verdict['sentence']) : '';
+}
 
 export function remedyOf(trouble: RemediedTrouble): Remedy {
   return (Object.hasOwn(advices, trouble.reason) ? (advices[trouble.reason] as Advice) : look)(trouble);
