@@ -13,6 +13,8 @@ export type StoreFaultCode =
   | 'STORE_WORKER_GONE'
   /** The API server that keeps the records did not do what was asked, or did not say whether it did. */
   | 'STORE_HOST_FAILED'
+  /** It is out of reach or does not answer as it should, and nothing was changed. */
+  | 'STORE_HOST_AWAY'
   /** It refused what was asked, so nothing was changed: a missing right, a full quota, a policy. */
   | 'STORE_HOST_REFUSED'
   /** It took a change and has not reported it. */

@@ -18,6 +18,8 @@ export function storeSentence(code: StoreFaultCode): string {
       return 'the store has failed and answers nothing until the server is started again; nothing was changed';
     case 'STORE_HOST_FAILED':
       return 'the cluster that keeps the records does not answer as it should; look whether the change was made before you try again';
+    case 'STORE_HOST_AWAY':
+      return 'the cluster that keeps the records does not answer, so nothing was changed; try again later';
     case 'STORE_HOST_REFUSED':
       return 'the cluster that keeps the records refuses it, so nothing was changed; the log of the server says why, such as a full quota or a missing right, and "hostward doctor" what to do';
     case 'STORE_HOST_SILENT':
@@ -44,6 +46,7 @@ const passing: ReadonlySet<StoreFaultCode> = new Set([
   'STORE_READ_FAILED',
   'STORE_OVERLOADED',
   'STORE_NOT_OPEN',
+  'STORE_HOST_AWAY',
 ]);
 
 /** For Retry-After; 0 = to send it again does not help, or may do it twice. */

@@ -98,6 +98,8 @@ export class WriteCheck {
       this.#hasHostFailed = false;
       this.#now(undefined);
     } catch (error) {
+      // The store says so itself, and for as long as it lasts.
+      if (isSilence(error)) return this.#now(undefined);
       const isFirst = isFaultOfHost(error) && !this.#hasHostFailed;
       this.#hasHostFailed = isFaultOfHost(error);
       if (isFirst) this.#nextIn(againMs);
@@ -119,6 +121,10 @@ export class WriteCheck {
 }
 
 const clusterTrouble = 'the cluster of the store has not taken a write; the log says why';
+
+function isSilence(error: unknown): boolean {
+  return error instanceof StoreFault && (error.code === 'STORE_HOST_AWAY' || error.code === 'STORE_HOST_LAPSED');
+}
 
 function isFaultOfHost(error: unknown): boolean {
   return error instanceof StoreFault && error.code === 'STORE_HOST_FAILED';

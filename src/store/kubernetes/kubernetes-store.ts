@@ -10,6 +10,7 @@ import { eventOf, fits, type Version } from '../timeline.ts';
 import { TimelineStore } from '../timeline-store.ts';
 import { Arrivals } from './arrivals.ts';
 import { Emptying } from './emptying.ts';
+import { Hearing } from './hearing.ts';
 import { allIn, Intake, type StoreSize, type Taken } from './intake.ts';
 import type { LiveReplicas } from './live-replicas.ts';
 import { MetaRecord } from './meta-record.ts';
@@ -35,6 +36,7 @@ export class KubernetesStore extends TimelineStore {
   readonly #room: Room;
   readonly #arrivals: Arrivals;
   readonly #pulse: Pulse;
+  readonly #hearing: Hearing;
   readonly #intake: Intake;
   readonly #meta: MetaRecord;
   readonly #emptying: Emptying;
@@ -94,6 +96,8 @@ export class KubernetesStore extends TimelineStore {
       },
       isDeaf: () => this.#host.followAgain(),
     });
+    const isOpen = () => this.state === 'open';
+    this.#hearing = new Hearing({ pulse: this.#pulse, place: () => this.place, isOpen });
   }
 
   async start(): Promise<void> {
@@ -188,30 +192,16 @@ export class KubernetesStore extends TimelineStore {
   override async get(key: string, options: { fresh?: boolean } = {}) {
     this.mustBeOpen('read');
     if (options.fresh !== true) return super.get(key);
-    return this.#inSight('read', () => this.#writer.live(key));
+    return this.#hearing.read(() => this.#writer.live(key));
   }
 
-  write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult> {
-    return this.#inSight('write', () => this.#write(key, change));
-  }
-
-  /**
-   * Whoever asked was judged by what was known before, and that holds only while changes are heard. Without this, a revoked key could go
-   * through with what it began on a replica that was cut off, when the way to the host is open again.
-   */
-  async #inSight<T>(verb: string, ask: () => Promise<T>): Promise<T> {
-    const before = this.#pulse.lapses;
-    const result = await ask();
-    const isOpen = this.state === 'open';
-    if (this.#pulse.lapses === before && (!isOpen || this.#pulse.trouble === undefined)) return result;
-    throw new StoreFault('STORE_HOST_LAPSED', `Cannot ${verb}: ${this.place} was out of reach in the meantime`);
+  async write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult> {
+    this.mustBeOpen('write');
+    this.#mustBeWhole();
+    return this.#hearing.write(() => this.#write(key, change));
   }
 
   async #write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult> {
-    this.mustBeOpen('write');
-    this.#mustBeWhole();
-    // A process that was stopped for a while goes on in the middle of a write whose reason may be over.
-    if (this.trouble !== undefined) throw new StoreFault('STORE_HOST_SILENT', `Cannot write: ${this.trouble}`);
     let known = this.timeline.newest(key)?.record;
     for (let attempt = 1; attempt <= mostAttempts; attempt++) {
       // Memory may be behind, so only the host refuses.
@@ -237,14 +227,17 @@ export class KubernetesStore extends TimelineStore {
   override async sideValues(prefix: string, options: { afterKey?: string; limit?: number } = {}) {
     this.mustBeOpen('read');
     const { afterKey, limit } = options;
-    if (afterKey === undefined) this.#side = [...(await this.#host.sideValues())].sort(([a], [b]) => compareKeys(a, b));
+    if (afterKey === undefined) {
+      const found = await this.#hearing.read(() => this.#host.sideValues());
+      this.#side = [...found].sort(([a], [b]) => compareKeys(a, b));
+    }
     const isNext = (key: string) => afterKey === undefined || compareKeys(key, afterKey) > 0;
     return new Map(this.#side.filter(([key]) => key.startsWith(prefix) && isNext(key)).slice(0, limit));
   }
 
   async writeSideValues(changes: ReadonlyMap<string, string | undefined>): Promise<void> {
     this.mustBeOpen('write');
-    await this.#host.writeSideValues(changes);
+    await this.#hearing.write(() => this.#host.writeSideValues(changes));
   }
 
   protected trim(): void {
@@ -256,7 +249,7 @@ export class KubernetesStore extends TimelineStore {
   async #fresh(): Promise<void> {
     this.mustBeOpen('read');
     this.#mustBeWhole();
-    await this.#inSight('read', () => this.#pulse.beat());
+    await this.#hearing.read(() => this.#pulse.beat());
   }
 
   get size(): StoreSize {

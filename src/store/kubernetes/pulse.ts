@@ -33,6 +33,8 @@ export class Pulse {
   #reopened = { times: 0, lastMs: Number.NEGATIVE_INFINITY };
   #fault: string | undefined;
   #timer: Timer | undefined;
+  #silenceTimer: Timer | undefined;
+  readonly #atSilence = new Set<() => void>();
   #running: Promise<void> | undefined;
   /** The beat that has not begun; all who ask before it begins share it. */
   #next: Promise<void> | undefined;
@@ -52,6 +54,7 @@ export class Pulse {
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
+    this.#silenceTimer?.cancel();
     await this.#running?.catch(() => undefined);
   }
 
@@ -77,6 +80,12 @@ export class Pulse {
     return isMute ? 'it does not answer' : 'it answers, but does not report changes';
   }
 
+  /** Called when a silence begins, until the function that is returned is called. */
+  atSilence(begun: () => void): () => void {
+    this.#atSilence.add(begun);
+    return () => this.#atSilence.delete(begun);
+  }
+
   /** Resolves when everything that was written before the call is here. */
   beat(): Promise<void> {
     if (this.#next !== undefined) return this.#next;
@@ -100,10 +109,20 @@ export class Pulse {
       if (this.silentMs > silenceMs) this.#lapses++;
       this.#provenMs = Math.max(this.#provenMs, sentMs);
       this.#fault = undefined;
+      this.#awaitSilence();
     } catch (error) {
       this.#fault = error instanceof StoreFault ? error.message : String(error);
       throw error;
     }
+  }
+
+  /** To the millisecond: who is asked between two beats must not wait for the next one. */
+  #awaitSilence(): void {
+    this.#silenceTimer?.cancel();
+    if (this.#isStopped) return;
+    const leftMs = silenceMs - this.silentMs;
+    if (leftMs >= 0) this.#silenceTimer = this.#options.clock.after(leftMs + 1, () => this.#awaitSilence());
+    else for (const begun of this.#atSilence) begun();
   }
 
   #lookForSilence(): void {

@@ -30,6 +30,7 @@ describe.skipIf(assets.found === undefined)('two replicas in bad times', () => {
     await host.stop();
   });
 
+  const listPath = '/kubernetes/management/apis/management.platform/v1/ownedaccesskeys';
   const root = async (at: number) => (await replicas.get(at, 'root')).status;
   const made = async (at: number, name: string) => {
     const answer = await replicas.create(at, name);
@@ -60,6 +61,37 @@ describe.skipIf(assets.found === undefined)('two replicas in bad times', () => {
     },
     60_000,
   );
+
+  it('one whose host stands still ends what is under way after five seconds, and says of a change that it may have been made', async () => {
+    await made(0, 'under-way');
+    await until(async () => (await replicas.get(0, 'under-way')).status === 200, 'the key');
+    const path = `${listPath}/under-way`;
+    const headers = { 'content-type': 'application/merge-patch+json' };
+    const body = { spec: { description: 'late' } };
+    const cable = replicas.cables[0];
+    const client = () => replicas.client(0);
+    try {
+      cable?.set('frozen');
+      const frozenMs = performance.now();
+      const reads = [client().request('GET', path), client().request('GET', listPath)];
+      const patch = client().request('PATCH', path, { headers, body });
+      for (const read of [...reads, patch]) {
+        const { status, text, headers: answered } = await read;
+        expect([status, answered['retry-after'], text]).toEqual([503, '1', expect.stringContaining('nothing was')]);
+      }
+      expect(performance.now() - frozenMs).toBeLessThan(8_000);
+      cable?.set('open');
+      await until(async () => (await root(0)) === 200, 'the way back', 20_000);
+      cable?.set('frozen');
+      const againMs = performance.now();
+      const create = await replicas.create(0, 'made-late');
+      expect([create.status, create.text]).toEqual([503, expect.stringContaining('look whether a change was made')]);
+      expect(performance.now() - againMs).toBeLessThan(8_000);
+    } finally {
+      cable?.set('open');
+    }
+    await until(async () => (await root(0)) === 200, 'the way back', 20_000);
+  }, 60_000);
 
   it('one whose way to the host comes and goes hears of every revocation and every new key', async () => {
     const cable = replicas.cables[0];
@@ -128,7 +160,6 @@ describe.skipIf(assets.found === undefined)('two replicas in bad times', () => {
     expect((await replicas.get(1, 'after-restart')).status).toBe(200);
   }, 90_000);
 
-  const listPath = '/kubernetes/management/apis/management.platform/v1/ownedaccesskeys';
   const secretOf = async (name: string) => {
     const { stdout } = await host.kubectl('-n', namespace, 'get', 'secrets', '-o', 'json');
     const { items } = JSON.parse(stdout) as { items: { metadata: { name: string }; data?: Record<string, string> }[] };

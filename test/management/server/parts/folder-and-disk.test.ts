@@ -105,6 +105,23 @@ describe('a disk that takes no writes', () => {
     expect(clock.pendingTimers).toBe(0);
   });
 
+  it.each(['STORE_HOST_AWAY', 'STORE_HOST_LAPSED'] as const)(
+    'is not what a store says of itself while its host is silent: %s',
+    async (code) => {
+      const clock = new VirtualClock();
+      let isSilent = true;
+      const attempt = () => (isSilent ? Promise.reject(new StoreFault(code, 'silent')) : Promise.resolve());
+      const writes = new WriteCheck({ clock, log: silentLog, metrics: undefined, attempt });
+      writes.start();
+      for (let look = 0; look < 3; look++) {
+        await clock.advance(5_000);
+        expect(writes.trouble).toBeUndefined();
+      }
+      isSilent = false;
+      await writes.stop();
+    },
+  );
+
   it.each([
     [true, 'the cluster of the store has not taken a write; the log says why'],
     [false, 'dataDir: a write to it has not ended for seconds; look at its disk'],

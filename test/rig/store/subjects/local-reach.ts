@@ -7,7 +7,7 @@ import type { OpenWatch, Reach } from './subject.ts';
 /** After these a write may be in the log all the same. Any other fault says that nothing happened, or is a bug. */
 const undecided = new Set([
   ...['STORE_WRITE_FAILED', 'STORE_WORKER_GONE', 'STORE_HOST_FAILED', 'STORE_HOST_SILENT', 'STORE_HOST_LAPSED'],
-  'STORE_OVERLOADED',
+  ...['STORE_HOST_AWAY', 'STORE_OVERLOADED'],
 ]);
 
 export class LocalReach implements Reach {
