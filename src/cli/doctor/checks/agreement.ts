@@ -16,11 +16,11 @@ export const isAgreed: Check = {
     settings.managementServer?.store?.kubernetes !== undefined && !isBeforeInstallation,
   async look(patient) {
     const { management } = patient.settings;
-    const { configuration } = patient.records;
+    const { configuration, files } = patient.records;
     if (management === undefined || configuration === undefined)
       return ok('no replica has written its configuration into the store yet');
     const { generation = 0 } = management;
-    const found = compareWith(management, configuration);
+    const found = compareWith(management, { stored: configuration, files });
     const what = 'users, teams, projects and clusters';
     switch (found.kind) {
       case 'same':
@@ -36,13 +36,16 @@ export const isAgreed: Check = {
             mend: `use that file here too, or set hostward.management.generation to ${found.than + 1} or more for this one to rule`,
           },
         );
-      case 'differs':
+      case 'rules':
+      case 'differs': {
+        const count = found.kind === 'rules' ? 'count' : 'do not count';
         return fault(
-          `two configurations of generation ${generation} have different ${what}, and those of this configuration do not count`,
+          `two configurations of generation ${generation} have different ${what}, and those of this configuration ${count}`,
           {
             mend: 'give all replicas the same file, or the right one a higher hostward.management.generation',
           },
         );
+      }
       default:
         return found satisfies never;
     }

@@ -9,6 +9,7 @@ import { configurationKey } from '../../../management/keys/callers/ruling-config
 import { proofKey, readSecrets, replicaFile, type Secrets } from '../../../management/keys/folder/data-folder.ts';
 import { isUsable } from '../../../management/server/host/host-database.ts';
 import { hiddenBecause, recordOf, secretsResource } from '../../../management/server/host/host-secrets.ts';
+import { wordsIn } from '../../../management/server/host/shared-store.ts';
 import { movedKey, movingKey } from '../../../management/server/moving/store-marks.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { isRecord } from '../../../object/text/json.ts';
@@ -38,6 +39,8 @@ export interface StoredRecords {
   meta: StoreMeta | string | undefined;
   /** What the secrets of the installation are proved by. */
   proof: string | undefined;
+  /** The names of the configuration files that those have. */
+  files: readonly string[];
   /** What the configuration says that rules. */
   configuration: string | undefined;
   /** Where the records were moved to. */
@@ -78,6 +81,7 @@ export async function surveyOf(
   const unusable: { name: string; why: string }[] = [];
   const replicas: WrittenReplica[] = [];
   const told: Told[] = [];
+  const files = new Map<string, string | undefined>();
   const usable: Pick<HostRecord, 'name' | 'version'>[] = [];
   const marks = new Map<string, string>();
   let meta: StoredRecords['meta'];
@@ -98,6 +102,7 @@ export async function surveyOf(
       if (read.kind === 'meta') seals?.useStore(read.meta.store);
       if (read.kind === 'replica') {
         replicas.push({ replica: read.replica, writtenMs: writtenMs(object) });
+        files.set(read.replica, wordsIn(read.about).configuration);
         told.push({ version: found.version, sight: read.sight });
       }
       if (read.kind === 'unusable') unusable.push({ name: found.name, why: read.why });
@@ -124,10 +129,12 @@ export async function surveyOf(
     }
   }
   const moved = marks.get(movedKey);
+  const lives = living(replicas);
   return {
     kind: 'read',
     records: {
-      ...{ count, bytes, foreign, unusable, replicas: living(replicas), meta, proof: marks.get(proofKey) },
+      ...{ count, bytes, foreign, unusable, replicas: lives, meta, proof: marks.get(proofKey) },
+      files: lives.flatMap((replica) => files.get(replica) ?? []),
       configuration: marks.get(configurationKey),
       movedTo: moved === undefined ? undefined : String(JSON.parse(moved)),
       isMoving: marks.has(movingKey),

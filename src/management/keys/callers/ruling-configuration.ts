@@ -130,7 +130,7 @@ export class RulingConfiguration {
     if (this.#unreadable !== undefined)
       return `each replica follows its own configuration, because the one in the store cannot be read: ${this.#unreadable}; delete that Secret`;
     const others = this.#parts.others();
-    if (others.some((name) => name.startsWith(`${generation} `) && name !== this.name))
+    if (others.some((name) => isRival(name, this.#own)))
       return `two replicas have different users, teams, projects or clusters in configurations of one generation, ${generation}: ${digest === stored?.digest ? 'those of this one rule' : 'those of the other one rule'}; give both the same file, or the right one a higher hostward.management.generation`;
     if (stored === undefined || stored.digest === digest || stored.generation <= generation) return undefined;
     // Who has just written it says so with its next heartbeat.
@@ -203,15 +203,24 @@ export class RulingConfiguration {
   }
 }
 
-/** Compares the settings of a file with the record in the store, for `hostward doctor`. */
+/**
+ * Compares the settings of a file with the record in the store and with the files that the replicas name, for `hostward doctor`. `rules`:
+ * another replica has another file of this generation, and this one counts.
+ */
 export function compareWith(
   settings: ManagementSettings,
-  value: string,
-): { kind: 'same' | 'newer' | 'differs' } | { kind: 'older'; than: number } {
+  { stored: value, files }: { stored: string; files: readonly string[] },
+): { kind: 'same' | 'newer' | 'differs' | 'rules' } | { kind: 'older'; than: number } {
   const [own, stored] = [configurationOf(settings), read(value)];
-  if (stored === undefined || own.digest === stored.digest) return { kind: 'same' };
+  if (stored === undefined || own.digest === stored.digest)
+    return { kind: files.some((name) => isRival(name, own)) ? 'rules' : 'same' };
   if (own.generation < stored.generation) return { kind: 'older', than: stored.generation };
   return { kind: own.generation > stored.generation ? 'newer' : 'differs' };
+}
+
+/** Whether this is the name of another file of the same generation. */
+function isRival(name: string, own: Configuration): boolean {
+  return name.startsWith(`${own.generation} `) && name !== nameOf(own);
 }
 
 function nameOf({ generation, digest }: Configuration): string {
