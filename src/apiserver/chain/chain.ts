@@ -10,6 +10,7 @@ import {
   internalError,
   type Status,
   serviceUnavailable,
+  soonSeconds,
   tooManyRequests,
 } from '../../object/meta/status.ts';
 import { StoreFault } from '../../store/errors.ts';
@@ -130,7 +131,11 @@ export class Chain {
   async #pass(exchange: ServedRequest, route: Route | undefined): Promise<void> {
     const { filters, dialect, isClosed } = this.#options;
     const closed = isClosed();
-    if (closed !== undefined) throw new StatusFault(serviceUnavailable(closed));
+    if (closed !== undefined) {
+      // Behind a balancer of connections another replica takes the next one, and nothing was done here.
+      exchange.response.setHeader('connection', 'close');
+      throw new StatusFault(serviceUnavailable(closed, soonSeconds));
+    }
     const proved = await this.#authenticated(exchange);
     await filters.admit?.(proved);
     const begun = ++this.#begun;

@@ -1,7 +1,7 @@
 // Keeps every open request of the proxy with its caller, so that all requests of a credential end within a second after it ends or
 // changes.
 import { StatusFault } from '../../apiserver/request/status-fault.ts';
-import { type Status, serviceUnavailable } from '../../object/meta/status.ts';
+import { type Status, serviceUnavailable, soonSeconds } from '../../object/meta/status.ts';
 import type { ProxiedStream } from './forward/forward.ts';
 
 interface Live<Of> {
@@ -20,7 +20,7 @@ export class LiveStreams<Of> {
 
   /** Throws a 503 when the server stops, before anything is sent upstream. */
   checkOpen(): void {
-    if (this.#isClosed) throw new StatusFault(serviceUnavailable('the server is stopping'));
+    if (this.#isClosed) throw new StatusFault(serviceUnavailable('the server is stopping', soonSeconds));
   }
 
   /** Resolves when the stream is done. It may go on until `whyNot` has a reason. */

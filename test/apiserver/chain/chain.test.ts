@@ -75,7 +75,12 @@ async function passed({ filters, headers = {}, closed, audit, route }: Case) {
   request.complete = true;
   const response = new ServerResponse(request);
   await chain.handle(request, { kind: 'response', response });
-  return { said, code: response.statusCode, retryAfter: response.getHeader('retry-after') };
+  return {
+    said,
+    code: response.statusCode,
+    retryAfter: response.getHeader('retry-after'),
+    connection: response.getHeader('connection'),
+  };
 }
 
 const bearer = { authorization: 'Bearer x' };
@@ -148,6 +153,11 @@ describe('the chain of filters', () => {
   it('tells a source with too many wrong credentials how long to wait', async () => {
     const failing = () => ({ authenticate: () => undefined, failedLogin: () => 7 });
     expect(String((await passed({ headers: bearer, filters: failing })).retryAfter)).toBe('7');
+  });
+
+  it('sends the clients of a server that stops to another one, soon', async () => {
+    const answer = await passed({ closed: 'the server is stopping' });
+    expect([String(answer.retryAfter), answer.connection]).toEqual(['1', 'close']);
   });
 
   it('gives a route that passes on an id of its own, whatever the client sends', async () => {
