@@ -17,6 +17,10 @@ export interface KnownStore {
 /** A replica that was away for more restores and migrations is told that it belongs to another store. */
 const mostEpochs = 50;
 
+/** Without the journals of the others it disables all keys. */
+export const wayOutOfSetBack =
+  'stop every replica and run "hostward store recover" with --journals FOLDER for the dataDir of every other one, which keeps revoked keys dead';
+
 export class MetaRecord {
   readonly #host: HostRecords;
   readonly #newEpoch: () => string;
@@ -143,7 +147,7 @@ export class MetaRecord {
   notKnown(why: string): StoreFault {
     return new StoreFault(
       'STORE_ROLLED_BACK',
-      `Cannot open the store in ${this.#host.place}: ${why}; stop every replica and run "hostward store recover", which keeps revoked keys dead`,
+      `Cannot open the store in ${this.#host.place}: ${why}; ${wayOutOfSetBack}`,
     );
   }
 

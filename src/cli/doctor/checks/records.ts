@@ -10,6 +10,7 @@ import { silentLog } from '../../../log.ts';
 import { provesSecrets } from '../../../management/keys/folder/data-folder.ts';
 import { counted, firstLines } from '../../../object/text/in-words.ts';
 import { isRecord, recordsIn } from '../../../object/text/json.ts';
+import { wayOutOfSetBack } from '../../../store/kubernetes/meta-record.ts';
 import { Seals } from '../../../store/kubernetes/trust/seals.ts';
 import { ClusterClient } from '../../line/cluster-client.ts';
 import type { Check } from '../patient/check.ts';
@@ -159,7 +160,7 @@ const isOwn: Check = {
     const stray = strayFrom(known, meta);
     if (stray === 'older')
       return fault(`the records in ${namespace} were set back to before the last recovery or migration`, {
-        mend: 'stop every replica and run "hostward store recover", which keeps revoked keys dead',
+        mend: wayOutOfSetBack,
       });
     if (stray === 'another')
       return fault(

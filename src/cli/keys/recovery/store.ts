@@ -2,11 +2,14 @@
 import { resolve } from 'node:path';
 import type { ManagementServerSettings } from '../../../config/settings/management-settings.ts';
 import { silentLog } from '../../../log.ts';
+import type { Recovered } from '../../../management/server/moving/recover.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../../line/context.ts';
 import { requireManagement } from '../../line/load-settings.ts';
 import type { Options } from '../../line/parse-arguments.ts';
 import { configuredServer } from '../client/reach-server.ts';
 import { doubtedLines, tried } from './restore.ts';
+
+type Done = Extract<Recovered, { kind: 'done' }>;
 
 export async function storeMigrate(context: Context, options: Options): Promise<ExitCode> {
   const [from, to] = [await serverIn(context, options, 'from'), await serverIn(context, options, 'to')];
@@ -35,17 +38,21 @@ export async function storeRecover(context: Context, options: Options): Promise<
   const { clock, environment } = context;
   const run = async () => {
     const { recover } = await import('../../../management/server/moving/recover.ts');
-    const [trustsKeys, isForced] = [options.has('trust-keys'), options.has('force')];
-    return recover({ server, others, trustsKeys, isForced, clock, log: silentLog, environment });
+    const asked = {
+      trustsKeys: options.has('trust-keys'),
+      isForced: options.has('force'),
+      isDryRun: options.has('dry-run'),
+    };
+    return recover({ server, others, ...asked, clock, log: silentLog, environment });
   };
   const recovered = await tried('nothing was recovered', run, storeFault);
   if (options.choice('output') === 'json') context.stdout.write(`${JSON.stringify(recovered, undefined, 2)}\n`);
   else {
-    const { keys, deleted, changed, disabled, doubted, revision, foundAt, journals, missing, knowsAll } = recovered;
+    const { foundAt, journals, missing, knowsAll } = recovered;
     const lines = [
-      `${keys} access keys; the cluster was at ${foundAt}, the next resourceVersion is above ${revision}`,
-      `revoked again: ${deleted} deleted, ${changed} changed, ${disabled} disabled`,
-      ...doubtedLines(doubted),
+      ...(recovered.kind === 'judged'
+        ? [`nothing was changed; the cluster is at ${foundAt}`]
+        : doneLines(recovered, foundAt)),
       ...journals.map(({ folder, journal, until }) =>
         journal.kind === 'whole'
           ? `the journal in ${folder} reaches until ${until}; what was revoked later is not in it`
@@ -55,18 +62,27 @@ export async function storeRecover(context: Context, options: Options): Promise<
         (replica) =>
           `the journal of replica ${replica} is in none of these folders, so revocations may be unknown: give its dataDir with --journals and run this again for what it knows, or delete the Secret hostward-replica-${replica} of one that is gone for good`,
       ),
-      ...(knowsAll || options.has('trust-keys') ? [] : disabledLines),
+      ...(knowsAll || options.has('trust-keys') ? [] : disabledLines(recovered.kind)),
     ];
     context.stdout.write(`${lines.join('\n')}\n`);
   }
   return exitCodes.fine;
 }
 
+function doneLines({ keys, deleted, changed, disabled, doubted, revision }: Done, foundAt: number): string[] {
+  return [
+    `${keys} access keys; the cluster was at ${foundAt}, the next resourceVersion is above ${revision}`,
+    `revoked again: ${deleted} deleted, ${changed} changed, ${disabled} disabled`,
+    ...doubtedLines(doubted),
+  ];
+}
+
 /** Also a second time with every journal: it cannot be told from a key that somebody has disabled. */
-const disabledLines = [
-  'so all keys are disabled, and stay so until an administrator enables them one by one, also when this is run again',
-  'make a key to begin with: hostward keys create NAME --admin',
-];
+function disabledLines(kind: Recovered['kind']): string[] {
+  const what = 'and stay so until an administrator enables them one by one, also when this is run again';
+  if (kind === 'judged') return [`so without --dry-run all keys are disabled, ${what}`];
+  return [`so all keys are disabled, ${what}`, 'make a key to begin with: hostward keys create NAME --admin'];
+}
 
 export async function storeSeal(context: Context, options: Options): Promise<ExitCode> {
   const { server } = await configuredServer(context, options);

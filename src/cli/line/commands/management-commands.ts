@@ -101,7 +101,7 @@ export const managementCommands: readonly CommandSpec[] = [
     summary: 'Go on with a store in a cluster that was set back to an older state',
     details: [
       'After a restore of etcd the cluster has forgotten changes, and the servers answer 503. Stop every server, and run this once; it refuses while it hears another replica. Every resourceVersion is then above all that were given out, and what was revoked since is revoked again, because the journals of revocations list it: the one in dataDir, and those of the other replicas in the folders given with --journals.',
-      'Where a journal is missing or damaged, revocations may be unknown, so every key is disabled until an administrator enables it; --trust-keys leaves the keys as they are.',
+      'Where a journal is missing or damaged, revocations may be unknown, so every key is disabled until an administrator enables it; --trust-keys leaves the keys as they are. With --dry-run the command only says which journals are missing or damaged.',
     ],
     options: [
       config,
@@ -113,6 +113,7 @@ export const managementCommands: readonly CommandSpec[] = [
       },
       { name: 'trust-keys', summary: 'leave the keys as they are when a journal does not say everything' },
       { name: 'force', summary: 'also while another replica runs' },
+      { name: 'dry-run', summary: 'say which journals are missing, and change no key' },
       output,
     ],
     examples: [

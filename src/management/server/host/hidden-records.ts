@@ -56,3 +56,11 @@ export class HiddenRecords {
     this.names = found;
   }
 }
+
+/** `why` undefined = it is believed again. */
+export function say(log: Log, record: string, { why, gone }: { why: string | undefined; gone: boolean }): void {
+  const about = { component: 'management', record };
+  if (gone) log.info(about, 'record of the store that was left aside is gone');
+  else if (why === undefined) log.info(about, 'record of the store is good again');
+  else log.error({ ...about, why }, 'record of the store left aside: it cannot be read or believed');
+}

@@ -14,6 +14,7 @@ import { isRecord, parsedJson } from '../../../object/text/json.ts';
 import { StoreFault } from '../../../store/errors.ts';
 import type { HistoryLimits } from '../../../store/history-limits.ts';
 import { KubernetesStore } from '../../../store/kubernetes/kubernetes-store.ts';
+import { wayOutOfSetBack } from '../../../store/kubernetes/meta-record.ts';
 import { wordsOf } from '../../../store/kubernetes/own-record.ts';
 import type { RoomOptions } from '../../../store/kubernetes/record-writer.ts';
 import type { HostRecords } from '../../../store/kubernetes/records/host-records.ts';
@@ -21,7 +22,7 @@ import type { KubernetesStoreOptions } from '../../../store/kubernetes/store-opt
 import { raiseRevision } from '../../../store/sqlite/database-file.ts';
 import { SqliteStore } from '../../../store/sqlite/sqlite-store.ts';
 import type { StoredRecord } from '../../../store/store.ts';
-import { HiddenRecords } from './hidden-records.ts';
+import { HiddenRecords, say } from './hidden-records.ts';
 import { sealsFor } from './host-seals.ts';
 import { HostSecrets } from './host-secrets.ts';
 import { heardToWrite } from './known-replicas.ts';
@@ -65,8 +66,7 @@ interface Own {
 }
 
 /** Of a host that was set back. */
-export const wayOutOfRollback =
-  'the cluster was set back: stop every replica and run "hostward store recover", which keeps revoked keys dead';
+export const wayOutOfRollback = `the cluster was set back: ${wayOutOfSetBack}`;
 
 /** Who holds it removes what is over. */
 const sweeperLease = 'hostward-sweeper';
@@ -86,6 +86,8 @@ export class HostDatabase extends KubernetesStore {
   readonly #host: HostRecords;
   readonly #hidden: HiddenRecords;
   readonly #isNew: boolean;
+  /** Not while a recovery has not begun its epoch: what was remembered before may be all that shows that the host was set back. */
+  #remembers: boolean;
 
   static async for(options: HostDatabaseOptions): Promise<HostDatabase> {
     const { kubernetes, room, folder, history, clock, log, metrics, environment, isNewStore, recovers } = options;
@@ -158,6 +160,7 @@ export class HostDatabase extends KubernetesStore {
     this.#host = host;
     this.#hidden = hidden;
     this.#isNew = isNew;
+    this.#remembers = options.recovers !== true;
     this.#replica = options.replica;
     this.#lock = lock;
     this.#lease = lease;
@@ -247,6 +250,7 @@ export class HostDatabase extends KubernetesStore {
 
   override async beginEpoch(epoch: string, revision: number, former?: readonly string[]): Promise<void> {
     await super.beginEpoch(epoch, revision, former);
+    this.#remembers = true;
     await this.#remember();
   }
 
@@ -276,18 +280,12 @@ export class HostDatabase extends KubernetesStore {
   }
 
   async #remember(more: Partial<ReplicaFile> = {}): Promise<void> {
+    if (!this.#remembers) return;
     const { epoch, sealedAs: store, told } = this;
     const known: ReplicaFile = { replica: this.#replica, epoch, told, ...(store !== undefined && { store }), ...more };
     this.#remembering = this.#remembering.catch(() => undefined).then(() => writeReplica(this.#folder, known));
     await this.#remembering;
   }
-}
-
-function say(log: Log, record: string, { why, gone }: { why: string | undefined; gone: boolean }): void {
-  const about = { component: 'management', record };
-  if (gone) log.info(about, 'record of the store that was left aside is gone');
-  else if (why === undefined) log.info(about, 'record of the store is good again');
-  else log.error({ ...about, why }, 'record of the store left aside: it cannot be read or believed');
 }
 
 /** Readers rely on this: all values are JSON, and those of the objects of the API have a name. */

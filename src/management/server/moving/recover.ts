@@ -24,15 +24,19 @@ export interface RecoverOptions {
   trustsKeys: boolean;
   /** Also while replicas run. */
   isForced?: boolean;
+  /** Only says what it would do: a key that is disabled for want of a journal stays so when the journal is found. */
+  isDryRun?: boolean;
   clock: Clock;
   log: Log;
   environment: Readonly<Record<string, string | undefined>>;
 }
 
-export interface Recovered extends Applied {
+/** `judged`: nothing was changed. */
+export type Recovered = Judged & ({ kind: 'judged' } | ({ kind: 'done'; revision: number } & Applied));
+
+interface Judged {
   /** Where the host was when this began. */
   foundAt: number;
-  revision: number;
   /** `until`: when its last line was written; what was revoked later is not in it. */
   journals: { folder: string; journal: Known['journal'] | { kind: 'cut' }; until: string | undefined }[];
   /** Replicas that the store knows, and whose journal is in none of the folders. */
@@ -85,11 +89,13 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     const former = replicas.flatMap((replica) => replica?.epoch ?? []);
     const all = knownTogether(known as [Known, ...Known[]]);
     const disablesKeys = !options.trustsKeys && !knowsAll;
+    const found = { foundAt, journals, missing, knowsAll };
+    if (options.isDryRun === true) return { kind: 'judged', ...found };
     try {
       await database.beginEpoch(randomBytes(8).toString('hex'), knowsAll ? highest : highest + blindJump, former);
       const applied = await putOver(database, all, { disablesKeys, isComplete: knowsAll });
       const revision = await database.currentRevision({ fresh: true });
-      return { ...applied, foundAt, revision, journals, missing, knowsAll };
+      return { kind: 'done', ...applied, ...found, revision };
     } catch (cause) {
       throw unfinished(cause, disablesKeys);
     }

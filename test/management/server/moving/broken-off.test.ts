@@ -40,6 +40,11 @@ it('says that it is not finished, and that all keys are disabled where a journal
     return runKeys(['store', 'recover', '--force', ...more, '--config', 'h.yaml'], { files });
   };
   try {
+    const looked = await recover('--dry-run');
+    expect([looked.code, looked.out]).toEqual([0, expect.stringContaining('nothing was changed; the cluster is at ')]);
+    expect(looked.out).toContain('without --dry-run all keys are disabled');
+    const all = await recover('--dry-run', '--journals', join(folder, 'two'));
+    expect(all.out).not.toContain('are disabled');
     faults.arm({ point: 'secrets: PUT one', code: 410 });
     const broken = await recover();
     expect(broken).toMatchObject({ code: 3 });

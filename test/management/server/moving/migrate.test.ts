@@ -197,7 +197,14 @@ describe('recover()', () => {
     await expect(database.currentRevision({ fresh: true })).rejects.toMatchObject({ code: 'STORE_ROLLED_BACK' });
     await expect.poll(() => readFileSync(join(cluster.dataDir, 'replica.json'), 'utf8')).toContain('setBackIn');
     await database.stop();
-    await expect(opened(cluster)).rejects.toThrow('stop every replica and run "hostward store recover"');
+    const asked = 'stop every replica and run "hostward store recover"';
+    await expect(opened(cluster)).rejects.toThrow(asked);
+    // A recovery that has changed nothing does not let the replica forget it.
+    expect(await recover({ server: cluster, others: [], trustsKeys: false, isDryRun: true, ...parts })).toMatchObject({
+      kind: 'judged',
+      knowsAll: true,
+    });
+    await expect(opened(cluster)).rejects.toThrow(asked);
     await recover({ server: cluster, others: [], trustsKeys: false, ...parts });
     expect((await opened(cluster)).writeTrouble).toBeUndefined();
   });
