@@ -47,7 +47,7 @@ function daemonOf(management: object, { clock, logged }: { clock: Clock; logged:
   return daemon;
 }
 
-it('says that another process has the dataDir, and not that files are damaged', async () => {
+it('says that another process has the dataDir, and not that files are damaged (at length)', async () => {
   const management = { listen: '127.0.0.1:0', dataDir: join(folder, 'data'), users: [{ name: 'alice' }] };
   const [first, second] = [1, 2].map(() => daemonOf(management, { clock: systemClock, logged: [] }));
   expect(await first?.start()).toEqual({ kind: 'started' });

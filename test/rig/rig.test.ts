@@ -32,7 +32,7 @@ function editedTwice() {
 }
 
 describe('a run', { timeout }, () => {
-  it('repeats itself byte by byte for the same seed', async () => {
+  it('repeats itself byte by byte for the same seed (at length)', async () => {
     const trace = async (): Promise<string[]> => {
       const schedule = learnedSchedule(8);
       const learned = await play(schedule);
@@ -288,7 +288,7 @@ describe('a planted mistake', () => {
 });
 
 describe('the boundaries of writes', { timeout }, () => {
-  it('of a story all converge', async () => {
+  it('of a story all converge (at length)', async () => {
     const found = [];
     for await (const one of boundariesOf('a slice changes its address type')) found.push(one);
     expect(found.filter(({ faults }) => faults.length > 0)).toEqual([]);

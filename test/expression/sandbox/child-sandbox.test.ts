@@ -129,7 +129,7 @@ describe('ChildSandbox', () => {
     expect(reasons.filter((reason) => reason !== 'first').length).toBeGreaterThan(0);
   });
 
-  it('answers every request correctly although the process is killed again and again', {
+  it('answers every request correctly although the process is killed again and again (at length)', {
     timeout: 60_000,
   }, async () => {
     await using opened = await openSandbox();
@@ -187,7 +187,7 @@ describe('ChildSandbox', () => {
     expect((residentMbOf(opened.sandbox.pid as number) as number) - before).toBeLessThan(15);
   });
 
-  it('stays within its memory with the largest number of the largest objects in flight', {
+  it('stays within its memory with the largest number of the largest objects in flight (at length)', {
     timeout: 60_000,
   }, async () => {
     await using opened = await openSandbox({ setup: { ...setup, expressions: ['value.slice(1)'], timeoutMs: 5_000 } });

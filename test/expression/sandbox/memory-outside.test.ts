@@ -6,8 +6,8 @@ import { growingBuiltins, largeBuiltins } from '../large-builtins.ts';
 
 const mostSandboxMb = 200;
 const mostGrowthMb = 100;
-/** `npm cit` takes every eighth expression, `npm run proof` all of them, and so does the gate of bench/memory.bench.ts. */
-const share = process.env['HOSTWARD_LARGE_BUILTINS'] === 'all' ? 1 : 8;
+/** `npm cit` takes every sixteenth expression, `npm run proof` all of them, and so does the gate of bench/memory.bench.ts. */
+const share = process.env['HOSTWARD_LARGE_BUILTINS'] === 'all' ? 1 : 16;
 
 describe('the memory of the sandbox processes, seen from outside', () => {
   it.each(growingBuiltins)('is tried with %s', (name) =>

@@ -126,7 +126,7 @@ describe('the streams of a key end when', () => {
     await expectEnds(await opened(watches, await made(second, 'third', shop)), 'first');
   });
 
-  it('a key of a kubeconfig: the key that asked for it is narrowed, with a scope before and without one', async () => {
+  it('a key of a kubeconfig: the key that asked for it is narrowed, with a scope before and without one (at length)', async () => {
     for (const [name, scope] of [
       ['asks', shop],
       ['asks-all', undefined],

@@ -5,7 +5,7 @@ import { cluster, pods } from '../proxy/behind-stage.ts';
 import { openBehind, rawClient, requestText } from '../proxy/upstream.ts';
 import { type Answer, keysPath, until } from '../server/bench.ts';
 
-it('refuses a key that uses too much of the event loop with requests to a cluster, there and in the API, and nobody else', async () => {
+it('refuses a key that uses too much of the event loop with requests to a cluster, there and in the API, and nobody else (at length)', async () => {
   const behind = await openBehind({ loopShares: { ofOne: 0.005, ofOwner: 1, altogether: 1, small: 1 } });
   try {
     const { bench } = behind;

@@ -64,7 +64,7 @@ describe('the checker of stores', () => {
     300_000,
   );
 
-  it('finds a store that acknowledges before it has written, by killing it', async () => {
+  it('finds a store that acknowledges before it has written, by killing it (at length)', async () => {
     const promises = { areReadsFresh: true, hasGaps: false, canBeKilled: true, canBeFull: false, canBeCut: false };
     // Right behind an acknowledgement, before a late write can catch up.
     const isSoon = ({ does, at, laterMs }: Blow) => does === 'kill' && at === 'return' && laterMs === 0;
@@ -114,7 +114,7 @@ describe('the checker of stores over HTTP', () => {
     },
   );
 
-  it('finds a server that reads a long first state of a watch at several revisions', async () => {
+  it('finds a server that reads a long first state of a watch at several revisions (at length)', async () => {
     const told: string[] = [];
     for (let seed = 0; seed < 40 && !told.some((what) => /: begins at \d+ with/.test(what)); seed++)
       told.push(...(await tallyOverHttp([seed], 'state in steps')).violations.map(({ what }) => what));

@@ -67,7 +67,7 @@ async function putBack(records: HostSecrets, copies: ReadonlyMap<string, Record<
 const nobody = [undefined, undefined, undefined];
 
 describe('a replica that starts', () => {
-  it('does not believe what was put back while none ran, nor does one that follows it', async () => {
+  it('does not believe what was put back while none ran, nor does one that follows it (at length)', async () => {
     const namespace = await newNamespace(host);
     const [one, records] = [await started(namespace), byHand(namespace)];
     const copies = await narrowed(one, records);

@@ -422,7 +422,7 @@ describe('the room for client certificates', () => {
     expect(noRoom(records, { ...record('k', 'alice', 'v1'), subject: team }, 1000)).toBeUndefined();
   });
 
-  it('is limited by key, for requests at the same time too', async () => {
+  it('is limited by key, for requests at the same time too (at length)', async () => {
     const ingress = { server, servedBy: 'hostward' as const };
     const { on, key } = await scene({ ingress }, movedClock(), { perOwner: 1000 });
     const asks = Array.from({ length: 103 }, () => on.ask('POST', path, { key, body: { spec: { clientCert: true } } }));

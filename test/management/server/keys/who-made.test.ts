@@ -173,7 +173,7 @@ describe('the outcome in the audit log', () => {
     for (const answer of answers) expect(outcomeOf(answer)?.objects).toBeUndefined();
   });
 
-  it('names the first hundred keys of a collection that is deleted, and counts the others', async () => {
+  it('names the first hundred keys of a collection that is deleted, and counts the others (at length)', async () => {
     const many = await openBench({ settings: { ...people, keys: { ...people.keys, perOwner: 200 } } });
     try {
       const bob = await many.keyFor('bobs', { user: 'bob' });

@@ -217,7 +217,7 @@ describe('versions of secrets', () => {
 });
 
 describe('the ends of the audit log and of the journal in the store', () => {
-  it('show at the next start that lines were cut off', async () => {
+  it('show at the next start that lines were cut off (at length)', async () => {
     await both.pass(0, [a, b]);
     await both.makeKey(b, 'last-line');
     expect((await both.client(b).request('DELETE', `${keysPath}/last-line`)).status).toBe(200);
@@ -245,7 +245,7 @@ describe('the ends of the audit log and of the journal in the store', () => {
 });
 
 describe('hostward store recover', () => {
-  it('names the replica whose journal is missing, and leaves no key enabled then', async () => {
+  it('names the replica whose journal is missing, and leaves no key enabled then (at length)', async () => {
     const key = await both.makeKey(a, 'recovered');
     expect(await both.use(a, 'recovered', key)).toBe(200);
     await a.api.close();

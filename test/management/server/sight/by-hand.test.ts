@@ -14,7 +14,7 @@ afterAll(() => both.stop());
 
 const recordName = (key: string) => nameOf(keyPrefix + key);
 
-it('an edited key is refused, lives again when it is mended before a replica, and is disabled and named by a recovery else', async () => {
+it('an edited key is refused, lives again when it is mended before a replica, and is disabled and named by a recovery else (at length)', async () => {
   let a = await both.replica('a');
   both.copySecrets('a', 'b');
   const names = ['mended', 'edited', 'bare'] as const;
