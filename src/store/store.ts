@@ -58,6 +58,8 @@ export interface PageOptions {
   atRevision?: number;
   afterKey?: string;
   limit?: number;
+  /** Characters of texts that the caller holds anyway; a page may end behind so many. By default few, for readers of long lists. */
+  chars?: number | undefined;
   /** The caller reads one page after the other to the end, and asks for no `remaining`: to count a million records takes most of a second. */
   isWalk?: boolean;
 }

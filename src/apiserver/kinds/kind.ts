@@ -97,6 +97,8 @@ export interface FieldHiding {
    * managedFields and conflicts all use this form, so a hidden value cannot leak through any of them.
    */
   present(object: KubeObject): KubeObject;
+  /** The same for a stored text, without parsing the whole of it: pages have hundreds of texts. Undefined = it has to be parsed. */
+  presentText?(text: string): string | undefined;
   /** Copies missing hidden fields from `from` into `object`: a client cannot send back a field that it never received. */
   restore?(object: KubeObject, from: KubeObject): void;
   /** The form in the answer to the create itself, e.g. with a secret that is shown only once, and what is said about it. */

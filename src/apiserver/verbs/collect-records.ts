@@ -118,6 +118,7 @@ export async function collect(call: CollectCall, selection: Selection, range: Li
     const readCount = selection.takesAll ? missing : stepRecords;
     const page = await call.kit.store.list(range.prefix, {
       limit: readCount,
+      chars: range.holds,
       ...(atRevision === undefined ? {} : { atRevision }),
       ...(afterKey === undefined ? {} : { afterKey }),
     });

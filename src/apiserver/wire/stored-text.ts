@@ -34,18 +34,20 @@ export function shown(object: KubeObject, kind: Kind): KubeObject {
   return kind.strategy.hidden?.present(object) ?? object;
 }
 
-/** A kind with hidden fields or a conversion must be parsed first, or the stored text would leak. */
-function isSentAsStored(kind: Kind): boolean {
-  return kind.conversion === undefined && kind.strategy.hidden === undefined;
+/** The stored text as everybody may see it. Undefined = it must be parsed: a kind has hidden fields or a conversion. */
+function shownText(text: string, { conversion, strategy }: Kind): string | undefined {
+  if (conversion !== undefined) return undefined;
+  return strategy.hidden === undefined ? text : strategy.hidden.presentText?.(text);
 }
 
 /** The object's JSON, ready to send. */
 export function wireText(text: string, kind: Kind, revision: number): string {
-  if (!isSentAsStored(kind)) return JSON.stringify(withoutZeroRevision(shownFromText(text, kind, revision)));
+  const shown = shownText(text, kind);
+  if (shown === undefined) return JSON.stringify(withoutZeroRevision(shownFromText(text, kind, revision)));
   // Revision 0 comes from a dry run, whose object has no resourceVersion.
   const version = revision === 0 ? '' : `"resourceVersion":"${revision}",`;
   const head = `{"kind":"${kind.kind}","apiVersion":"${groupVersionOf(kind)}","metadata":{${version}`;
-  return head + text.slice(opening.length);
+  return head + shown.slice(opening.length);
 }
 
 /** Revision 0 comes from a dry run, whose object has no resourceVersion. */
@@ -57,11 +59,12 @@ export function withoutZeroRevision(object: KubeObject): KubeObject {
 /** The JSON of a list item. The real server leaves kind and apiVersion out; the strict dialect names them in every item. */
 export function itemText(text: string, kind: Kind, revision: number, dialect: Dialect): string {
   if (dialect === 'strict') return wireText(text, kind, revision);
-  if (!isSentAsStored(kind)) {
+  const shown = shownText(text, kind);
+  if (shown === undefined) {
     const { kind: _kind, apiVersion: _apiVersion, ...item } = shownFromText(text, kind, revision);
     return JSON.stringify(item);
   }
-  return `{"metadata":{"resourceVersion":"${revision}",${text.slice(opening.length)}`;
+  return `{"metadata":{"resourceVersion":"${revision}",${shown.slice(opening.length)}`;
 }
 
 export function storageKey(kind: Kind, namespace: string, name: string): string {

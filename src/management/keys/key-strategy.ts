@@ -4,7 +4,6 @@ import type { Kind, ObjectUpdate, ObjectWrite, Strategy } from '../../apiserver/
 import type { User } from '../../apiserver/request/identity.ts';
 import { forbiddenBecause, StatusFault } from '../../apiserver/request/status-fault.ts';
 import { toStoredText } from '../../apiserver/wire/stored-text.ts';
-import type { Clock } from '../../clock.ts';
 import type { KeyLimits } from '../../config/settings/management-settings.ts';
 import type { FieldError } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
@@ -13,21 +12,12 @@ import { isScoped } from '../scope/allows.ts';
 import type { SubjectName } from '../scope/directory.ts';
 import { keyResource, managementGroup } from '../scope/request.ts';
 import { type KeyBook, ownerKey } from './book/key-book.ts';
-import {
-  hiddenPart,
-  openHidden,
-  restoreHidden,
-  sealHidden,
-  statusOfKey,
-  takeHidden,
-  withoutHidden,
-} from './book/stored-key.ts';
+import { type StatusParts, shownKey, shownKeyText } from './book/shown-key.ts';
+import { hiddenPart, openHidden, restoreHidden, sealHidden, takeHidden } from './book/stored-key.ts';
 import type { SuppliedValues } from './book/supplied-values.ts';
 import type { Callers, Session } from './callers/callers.ts';
 import type { UserDirectory } from './callers/user-directory.ts';
-import type { Activity } from './life/activity.ts';
 import { keyFacts } from './life/key-facts.ts';
-import type { KeyState } from './life/key-state.ts';
 import { ownerWarnings } from './owner-rules.ts';
 import {
   changesToken,
@@ -59,20 +49,16 @@ import { makeSecret } from './secret/rotate.ts';
 import { duplicateSupplied, suppliedSecret } from './secret/supplied.ts';
 import type { RandomBytes } from './secret/token.ts';
 
-export interface KeyOptions {
+export interface KeyOptions extends StatusParts {
   book: KeyBook;
   people: UserDirectory;
   callers: Callers;
-  activity: Activity;
   peppers: Peppers;
   /** Where other replicas make keys too. */
   supplied: SuppliedValues | undefined;
   cipher: FieldCipher;
   random: RandomBytes;
   limits: () => KeyLimits;
-  clock: Clock;
-  /** Of the key with this record, as far as its owner, its virtual cluster and its makers decide. */
-  stateByOthers(record: KeyRecord, nowMs: number): KeyState;
   /** All that are served here; an owner may be of any of them. */
   kinds: () => readonly Kind[];
 }
@@ -110,10 +96,11 @@ export class KeyStrategy implements Strategy {
   readonly deletion = { gracePeriodSeconds: (): number => 0 };
 
   readonly hidden = {
-    present: (object: KubeObject): KubeObject => this.#shown(object),
+    present: (object: KubeObject): KubeObject => shownKey(object, this.#parts),
+    presentText: (text: string): string | undefined => shownKeyText(text, this.#parts),
     restore: restoreHidden,
     once: ({ object, facts }: ObjectWrite<Draft>): { object: KubeObject; warning: string } => {
-      const shown = this.#shown(object);
+      const shown = shownKey(object, this.#parts);
       const key = facts?.plain;
       const spec = { ...(shown['spec'] as object), ...(key === undefined ? {} : { key }) };
       return { object: { ...shown, spec }, warning: shownOnceText };
@@ -129,13 +116,6 @@ export class KeyStrategy implements Strategy {
       this.#parts.book.release(uid);
       this.#parts.supplied?.release(uid);
     },
-  };
-
-  readonly #shown = (object: KubeObject): KubeObject => {
-    const lastMs = this.#parts.activity.lastMs(object.metadata.uid ?? '');
-    const nowMs = this.#parts.clock.wallTime().getTime();
-    const status = statusOfKey(object, { lastMs, nowMs, stateByOthers: this.#parts.stateByOthers });
-    return { ...withoutHidden(object), status };
   };
 
   warnings = (object: KubeObject): string[] => [

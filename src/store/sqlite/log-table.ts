@@ -23,7 +23,10 @@ export const keyIndex = 'CREATE INDEX IF NOT EXISTS log_by_key ON log (key, revi
 const countedRows = 2_000;
 /** Prefixes whose keys have been counted: the kinds that somebody has read page by page. */
 const countedPrefixes = 50;
-/** Hundreds of clients may ask for pages at the same time, and each page lies in memory until its reader has a turn. */
+/**
+ * Hundreds of clients may ask for pages at the same time, and each page lies in memory until its reader has a turn. Whoever holds more
+ * anyway says so: each answer of the thread costs as much as ten records.
+ */
 const pageChars = 64 * 1024;
 /** As one large object: a question about many keys brings no more into memory than a question about one. */
 const readChars = 32 * 1024;
@@ -122,7 +125,7 @@ export class LogTable {
   }
 
   list(range: ListRange): ListedRows {
-    const { prefix, revision, afterKey, limit = 0 } = range;
+    const { prefix, revision, afterKey, limit = 0, chars: most = pageChars } = range;
     const isPage = limit > 0;
     const bounds = [firstBehind(prefix, afterKey), beyondPrefix(prefix)] as const;
     const found = this.#page.iterate(...bounds, revision, isPage ? limit + 1 : -1);
@@ -130,7 +133,7 @@ export class LogTable {
     let chars = 0;
     let hasMore = false;
     for (const row of found as unknown as Iterable<ListedRow>) {
-      hasMore = isPage && (rows.length === limit || chars >= pageChars);
+      hasMore = isPage && (rows.length === limit || chars >= most);
       if (hasMore) break;
       rows.push(row);
       chars += row[1].length;

@@ -27,6 +27,7 @@ export interface ListRange {
   revision: number;
   afterKey: string | undefined;
   limit: number | undefined;
+  chars: number | undefined;
   isWalk: boolean;
 }
 

@@ -140,12 +140,14 @@ export class SqliteStore extends WatchedStore implements Store {
 
   async list(
     prefix: string,
-    { atRevision: revision = this.#revision, afterKey, limit, isWalk = false }: PageOptions = {},
+    { atRevision: revision = this.#revision, afterKey, limit, chars, isWalk = false }: PageOptions = {},
   ): Promise<ListResult> {
     this.mustBeOpen('list');
     const unreadable = this.#unreadableRevision(revision);
     if (unreadable !== undefined) return unreadable;
-    const { rows, hasMore, remaining } = await this.#thread.ask('list', { prefix, revision, afterKey, limit, isWalk });
+    const { rows, hasMore, remaining } = await this.#thread.ask('list', {
+      ...{ prefix, revision, afterKey, limit, chars, isWalk },
+    });
     return { kind: 'page', records: rows.map(recordOf), revision, hasMore, remaining };
   }
 

@@ -5,7 +5,7 @@ import { type Clock, pause, type Timer } from '../../../clock.ts';
 import type { Log } from '../../../log.ts';
 import { StoreFault } from '../../../store/errors.ts';
 import { Follower } from '../../../store/follow/follower.ts';
-import type { ListResult, Store, StoreEvent, WriteResult } from '../../../store/store.ts';
+import type { ListResult, PageOptions, Store, StoreEvent, WriteResult } from '../../../store/store.ts';
 import type { ChainFile } from '../chain/chain-file.ts';
 import { fitting, type JournalChange, type JournalEntry } from './journal.ts';
 
@@ -130,7 +130,7 @@ export class JournaledStore implements Store {
     return this.#store.get(key, options);
   }
 
-  list(prefix: string, options?: { atRevision?: number; afterKey?: string; limit?: number }): Promise<ListResult> {
+  list(prefix: string, options?: PageOptions): Promise<ListResult> {
     return this.#store.list(prefix, options);
   }
 

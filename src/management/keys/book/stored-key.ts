@@ -34,9 +34,12 @@ export function takeHidden(object: KubeObject): HiddenFields {
 /** Without everything that is hidden; the argument stays as it is. */
 export function withoutHidden(object: KubeObject): KubeObject {
   const { hidden: _hidden, ...shown } = object;
-  return hiddenSteps.some((steps) => valueAt(shown, steps) !== undefined)
-    ? detachHidden(shown as KubeObject).redacted
-    : (shown as KubeObject);
+  return showsHidden(shown) ? detachHidden(shown as KubeObject).redacted : (shown as KubeObject);
+}
+
+/** Whether it has a hidden field in its place, as in what a client sent. */
+export function showsHidden(object: object): boolean {
+  return hiddenSteps.some((steps) => valueAt(object, steps) !== undefined);
 }
 
 /** Adds the hidden parts of another object that this object lacks. */
