@@ -26,6 +26,7 @@ export function refusedRight(message: string): RefusedRight | undefined {
 
 /** `not allowed to list configmaps in namespace "h"`, and what else the message says. */
 export function withShortRefusals(message: string): string {
+  if (!message.includes(' is forbidden: User ')) return message;
   return message.replace(refusal, (...found) => shortRefusal(rightIn(found.at(-1) as Record<string, string>)));
 }
 

@@ -234,9 +234,12 @@ function verdict(view: DaemonView, troubles: readonly string[] = []): Verdict {
   const { settings, slices, clusters, lease, options, startedMs } = view;
   const { clock } = options;
   const hasBegun = hasBegunAll(view);
-  const since = new Date(clock.wallTime().getTime() - (clock.now() - startedMs)).toISOString().replace(/\.\d+Z$/, 'Z');
-  const seconds = Math.round((clock.now() - startedMs) / 100) / 10;
-  const unreached = clusters.unreached.map((one) => ({ ...one, kind: 'unreachable' as const, since, seconds }));
+  const agoMs = clock.now() - startedMs;
+  const sinceStart = () => ({
+    since: new Date(clock.wallTime().getTime() - agoMs).toISOString().replace(/\.\d+Z$/, 'Z'),
+    seconds: Math.round(agoMs / 100) / 10,
+  });
+  const unreached = clusters.unreached.map((one) => ({ ...one, kind: 'unreachable' as const, ...sinceStart() }));
   const facts = joinedFacts(hasBegun ? readySyncs(view).map(verdictFacts) : []);
   const missingRights = view.outages.missingRights();
   const result = verdictOf({

@@ -150,6 +150,9 @@ export class Outages {
 
   /** Several windows may look at one resource, and lack the same right. */
   #missingRightsOf(cluster: Side): MissingRight[] {
+    const refused: readonly RefusedWrite[] = this.writes[cluster].rights.missing;
+    // Asked for several times a second, and nearly always there is none.
+    if (refused.length === 0 && this.#forbidden(cluster).length === 0) return [];
     const lost = this.#lostNamespaces(cluster);
     const isLost = (namespace: string | undefined) => namespace !== undefined && lost.has(namespace);
     const single = this.#forbidden(cluster).filter(({ namespace }) => !isLost(namespace));
@@ -158,7 +161,6 @@ export class Outages {
       const { name, trouble } = oldestOf(same);
       return { about: { window: name }, trouble };
     });
-    const refused: readonly RefusedWrite[] = this.writes[cluster].rights.missing;
     const writes = refused
       .filter(({ message }) => !isLost(refusedRight(message)?.namespace))
       .map((trouble) => ({ about: { window: `${cluster} ${trouble.resource}`, isWrite: true as const }, trouble }));
@@ -212,8 +214,9 @@ export class Outages {
 
   /** The oldest trouble of the windows. A server that answers one of them can be reached, although others wait for their next try. */
   #unread(cluster: Side): Outage | undefined {
-    const missing = new Set(this.#forbidden(cluster).map(({ trouble }) => trouble));
     const all = this.#windowsOf(cluster).map(({ window }) => window);
+    if (all.every(({ trouble }) => trouble === undefined)) return undefined;
+    const missing = new Set(this.#forbidden(cluster).map(({ trouble }) => trouble));
     // One kind that a server does not know is no outage: the daemon goes on without it.
     const served = all.filter(({ trouble }) => !trouble?.isUnserved);
     const windows = served.length > 0 ? served : all;

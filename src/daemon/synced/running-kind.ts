@@ -65,10 +65,12 @@ export class RunningKind {
     const { of, isOn, rights } = this.registered;
     const settings = this.#parts.settings();
     if (rights === undefined || !isOn(settings)) return [];
+    const unserved = this.#parts.windows.opened.filter(({ window }) => window.trouble?.isUnserved);
+    if (unserved.length === 0) return [];
     const { path, resource } = of(settings).resource;
     const wayOut = `this shows what it serves: kubectl get --raw /${path}`;
-    const windows = this.#parts.windows.opened.filter(({ name }) => name.split(' ')[1] === resource);
-    const troubles = windows.flatMap(({ window: { trouble } }) => (trouble?.isUnserved ? [trouble.message] : []));
+    const windows = unserved.filter(({ name }) => name.split(' ')[1] === resource);
+    const troubles = windows.flatMap(({ window: { trouble } }) => trouble?.message ?? []);
     return [...new Set(troubles)].map((message) => `${message}; ${wayOut}`);
   }
 
