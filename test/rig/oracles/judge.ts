@@ -110,9 +110,10 @@ function sorted(value: unknown): unknown {
 
 /** A copy without what is not compared; an empty map or list is the same as none. */
 function comparable(object: object): Record<string, unknown> {
-  const { metadata, ...rest } = structuredClone(object) as { metadata: Record<string, unknown> };
-  for (const field of uncompared) delete metadata[field];
-  return pruned({ ...rest, metadata }) as Record<string, unknown>;
+  const { metadata, ...rest } = object as { metadata: Record<string, unknown> };
+  const kept = { ...metadata };
+  for (const field of uncompared) delete kept[field];
+  return pruned({ ...rest, metadata: kept }) as Record<string, unknown>;
 }
 
 function pruned(value: unknown): unknown {

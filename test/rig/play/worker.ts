@@ -1,5 +1,6 @@
 // A process that plays seeds for the command: a learned scenario is kept for the seeds that share it.
 
+import { flushCompileCache } from 'node:module';
 import type { SeedLine } from '../report/tally.ts';
 import { storyOf } from '../traffic/stories.ts';
 import { minimised } from './minimise.ts';
@@ -59,11 +60,16 @@ async function serve(message: ToWorker): Promise<FromWorker> {
 }
 
 if (process.send !== undefined && process.argv[2] === 'rig-worker') {
+  let answers = 0;
   // Whoever asked is gone.
   process.on('disconnect', () => process.exit());
   process.on('message', (message: ToWorker) => {
     serve(message).then(
-      (answer) => process.send?.(answer),
+      (answer) => {
+        process.send?.(answer);
+        // Its end is a kill, which writes nothing down.
+        if (++answers === 1) flushCompileCache();
+      },
       (error: unknown) => {
         const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
         process.send?.({ did: 'fail', seed: message.seed, error: text } satisfies FromWorker);

@@ -49,7 +49,8 @@ export interface RawRequest {
 }
 
 export function passingOf({ headers, ...raw }: RawRequest): Passing {
-  const { pathname, searchParams } = new URL(raw.path, 'http://rig');
+  const [pathname = '', search] = raw.path.split('?', 2);
+  const searchParams = new URLSearchParams(search);
   const parts = pathname.split('/').filter((part) => part !== '');
   const rest = parts[0] === 'api' ? parts.slice(2) : parts[0] === 'apis' ? parts.slice(3) : [];
   const isWithin = rest[0] === 'namespaces' && rest.length > 2;
