@@ -15,8 +15,11 @@ import { metaErrors } from '../meta/validate-meta.ts';
 import { plainFailure, StatusFault } from '../request/status-fault.ts';
 import { fromStoredText, shown, storageKey, toStoredText } from '../wire/stored-text.ts';
 
-/** Enough for an object with many writers; afterwards the client gets a 409. */
-const attempts = 10;
+/**
+ * A client that names no version expects no 409, and kube-apiserver tries for as long as the client waits. Each time somebody else's change is
+ * done, and every attempt is charged to the caller, so the number only ends what would never end.
+ */
+export const mostAttempts = 500;
 
 export interface Change {
   dryRun: boolean;
@@ -47,7 +50,7 @@ export async function changeObject(call: Call, change: Change): Promise<VerbOutc
       try {
         return await change.create();
       } catch (error) {
-        if (attempt === attempts || !isTaken(error)) throw error;
+        if (attempt === mostAttempts || !isTaken(error)) throw error;
         // Somebody else has made it meanwhile, so this is a change after all.
         record = visibleRecord(call, (await kit.store.get(key, { fresh: true })).record);
         if (record === undefined) throw error;
@@ -62,7 +65,7 @@ export async function changeObject(call: Call, change: Change): Promise<VerbOutc
     if (written.ok) call.wrote?.({ kind: call.kind.kind, text });
     // A write that removes the last finalizer answers with the object's last resourceVersion.
     if (written.ok) return { kind: 'stored', code: 200, text, revision: isLast ? record.revision : written.revision };
-    if (attempt === attempts) throw new StatusFault(conflict(resource, target.name));
+    if (attempt === mostAttempts) throw new StatusFault(conflict(resource, target.name));
     record = visibleRecord(call, written.current);
   }
 }

@@ -6,17 +6,15 @@ import type { Call, VerbOutcome } from '../kinds/kit.ts';
 import { timestamp } from '../meta/object-meta.ts';
 import { StatusFault } from '../request/status-fault.ts';
 import { fromStoredText, storageKey, toStoredText } from '../wire/stored-text.ts';
+import { mostAttempts } from './change-object.ts';
 import type { DeleteOptions, Propagation } from './write-options.ts';
-
-/** A delete retries at every version, so only a client that writes without pause can exhaust the attempts. */
-const attempts = 20;
 
 export async function deleteObject(call: Call, options: DeleteOptions): Promise<VerbOutcome> {
   const { kind, kit, target, user } = call;
   const resource = { group: kind.group, resource: kind.plural };
   const key = storageKey(kind, target.namespace, target.name);
   let record = visibleRecord(call, (await kit.store.get(key, { fresh: true })).record);
-  for (let attempt = 1; attempt <= attempts; attempt++) {
+  for (let attempt = 1; attempt <= mostAttempts; attempt++) {
     if (record === undefined) throw new StatusFault(notFound(resource, target.name));
     const old = fromStoredText(record.value, kind, record.revision);
     checkDeletePreconditions(call, old, options);

@@ -3,15 +3,20 @@ import { describe, expect, it } from 'vitest';
 import { startShop } from '../shop/shop-of-test.ts';
 import { collection, type Shop } from '../shop/widgets.ts';
 
-/** `meanwhile` runs once, when the operation has been decided on what was read. */
-async function interrupted(operation: string, meanwhile: (shop: Shop) => Promise<unknown>): Promise<Shop> {
-  let isDone = false;
+/** `meanwhile` runs so many times, each time when the operation has been decided on what was read. */
+async function interrupted(
+  operation: string,
+  meanwhile: (shop: Shop, time: number) => Promise<unknown>,
+  times = 1,
+): Promise<Shop> {
+  let [time, isWithin] = [0, false];
   const shop: Shop = await startShop({
     admission: [
       async (write) => {
-        if (write.operation !== operation || isDone) return;
-        isDone = true;
-        await meanwhile(shop);
+        if (write.operation !== operation || isWithin || time === times) return;
+        isWithin = true;
+        await meanwhile(shop, ++time);
+        isWithin = false;
       },
     ],
   });
@@ -28,6 +33,37 @@ describe('a write between the reading and the writing of another', () => {
     expect((await patch(shop, labelled('ours'))).status).toBe(200);
     const { json } = await shop.call('GET', `${collection}/a`);
     expect(json['metadata']).toMatchObject({ labels: { ours: 'yes', theirs: 'yes' } });
+  });
+
+  // kube-apiserver tries again for as long as it takes: many clients and two replicas may write one object at once.
+  const apply = { 'content-type': 'application/apply-patch+yaml' };
+  const widget = { apiVersion: 'shop.example/v1', kind: 'Widget', metadata: { name: 'a' }, spec: { size: 'big' } };
+  it.each([
+    ['a merge patch', 'PATCH', `${collection}/a`, labelled('ours'), merge],
+    [
+      'an apply',
+      'PATCH',
+      `${collection}/a?fieldManager=ours&force=true`,
+      { ...widget, metadata: { name: 'a', ...labelled('ours').metadata } },
+      apply,
+    ],
+    [
+      'a PUT without a version',
+      'PUT',
+      `${collection}/a`,
+      { ...widget, metadata: { name: 'a', ...labelled('ours').metadata } },
+      undefined,
+    ],
+  ])('%s comes through although others were faster forty times', async (_what, method, path, body, headers) => {
+    const shop = await interrupted('update', (it, time) => patch(it, labelled(`theirs${time}`)), 40);
+    expect((await shop.call(method, path, body, headers)).status).toBe(200);
+    expect((await shop.call('GET', `${collection}/a`)).json['metadata']).toMatchObject({ labels: { ours: 'yes' } });
+  });
+
+  it('lets a delete come through although others were faster forty times', async () => {
+    const shop = await interrupted('delete', (it, time) => patch(it, labelled(`theirs${time}`)), 40);
+    expect((await shop.call('DELETE', `${collection}/a`)).status).toBe(200);
+    expect((await shop.call('GET', `${collection}/a`)).status).toBe(404);
   });
 
   it('makes a change of an apply that was about to create the object', async () => {
