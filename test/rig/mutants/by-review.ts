@@ -80,4 +80,46 @@ export const byReview: readonly Mutant[] = [
     'if (this.#seen !== undefined && this.#isOurs(this.#seen)) await this.#release(this.#seen.lease);',
     'if (this.#seen !== undefined && this.#isOurs(this.#seen)) await this.#running;',
   ),
+  other(
+    'a clash of names is not counted',
+    'sync/plan/claims.ts',
+    'this.#byPlace.set(at, new Set([held, key]));\n      this.#clashes++;',
+    'this.#byPlace.set(at, new Set([held, key]));',
+  ),
+  other(
+    'a reload forgets the slices',
+    'daemon/synced/running-kind.ts',
+    '      this.sync.setRules(this.#rules());\n      return;',
+    "      if (this.name !== 'EndpointSlice') this.sync.setRules(this.#rules());\n      return;",
+  ),
+  other(
+    'a standby looks seldom',
+    'cluster/write/lease.ts',
+    'const standbyLookMs = 400;',
+    'const standbyLookMs = 1_500;',
+  ),
+  other(
+    'a lease that is gone is made anew at once',
+    'cluster/write/lease.ts',
+    'if (this.#seen !== undefined) this.#seen.isGone = true;',
+    'this.#seen = undefined;',
+  ),
+  other(
+    'an edit that is held back counts as agreed',
+    'sync/plan/keys/merge-keys.ts',
+    'if (remembered !== undefined) merge.base.set(key, remembered);\n    return;\n  }\n  let finalHostValue',
+    'return;\n  }\n  let finalHostValue',
+  ),
+  other(
+    'an object that waits is not looked at again',
+    'sync/loop/pass/record-outcome.ts',
+    'if (outcome.retryAfterMs !== undefined) queue.addAfter(key, outcome.retryAfterMs);\n      // Only once',
+    '// Only once',
+  ),
+  other(
+    'a base that is old is never written alone',
+    'sync/plan/update-patch.ts',
+    'if (merged.held === undefined || !isSameBase(merged.held, base)) setBase',
+    'if (merged.held === undefined) setBase',
+  ),
 ];

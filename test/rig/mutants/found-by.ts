@@ -73,6 +73,13 @@ export const lastFoundBy: Readonly<Record<string, number | string>> = {
   'the ports of a slice are not mended': 240,
   'a lease is not released': 344,
   'what is gone is read again': 148,
+  'a clash of names is not counted': 200,
+  'a reload forgets the slices': 240,
+  'a standby looks seldom': 36,
+  'a lease that is gone is made anew at once': 376,
+  'an edit that is held back counts as agreed': 408,
+  'an object that waits is not looked at again': 316,
+  'a base that is old is never written alone': 372,
 };
 
 /** What a seed must have for the mistake to matter: fault classes, and words of its scenario. Such seeds are asked before the others. */

@@ -3,6 +3,7 @@
 import type { LiveFault } from '../faults/live-fault.ts';
 import type { World, WorldEars } from '../play/world.ts';
 import type { Passing } from '../proxy/passing.ts';
+import type { Written } from '../stage/replayed-store.ts';
 import { registry } from '../stage/rig-cluster.ts';
 import { hostNamespace, leaseMsOf, virtualCluster } from '../traffic/acts.ts';
 import type { Board } from './board.ts';
@@ -10,6 +11,8 @@ import type { Board } from './board.ts';
 /** A standby looks at the lease twice a second. With the lease of the demo that is 5.5 s after a crash. */
 export const lookMs = 500;
 const afterStopMs = 500;
+/** For this share of the lease its holder writes without a new renewal. */
+const reliesOnShare = 10 / 15;
 /** These kill or stop the holder, and do nothing else. */
 const killers: ReadonlySet<string> = new Set(['F1', 'F2', 'F3', 'F4', 'F48']);
 
@@ -30,6 +33,10 @@ export class FailOver implements WorldEars {
   readonly #faults: readonly LiveFault[];
   #vacant: Vacancy | undefined;
   readonly #ended = new Set<string>();
+  /** Daemons that have read the lease. */
+  readonly #hasSeen = new Set<string>();
+  /** By daemon: when it has read the lease, and done nothing to it since. */
+  readonly #lookedMs = new Map<string, number>();
 
   constructor(world: World, board: Board, faults: readonly LiveFault[]) {
     this.#world = world;
@@ -44,19 +51,53 @@ export class FailOver implements WorldEars {
     );
   }
 
+  /** A standby that looks seldom finds a released lease late, also where nobody releases one now. */
+  passed({ verb, daemon, method }: Passing): void {
+    if (verb !== 'lease') return;
+    const nowMs = this.#world.clock.now();
+    const lookedMs = this.#lookedMs.get(daemon);
+    this.#lookedMs.delete(daemon);
+    if (method !== 'GET') return;
+    if (lookedMs !== undefined && this.#isJudged && nowMs - lookedMs > lookMs)
+      this.#board.say(
+        'bound',
+        'looks seldom',
+        `${daemon} has not led, and looked at the lease again after ${Math.round(nowMs - lookedMs)} ms`,
+      );
+  }
+
+  given({ verb, daemon, method }: Passing, status: number): void {
+    if (verb !== 'lease' || method !== 'GET' || status !== 200) return;
+    this.#hasSeen.add(daemon);
+    this.#lookedMs.set(daemon, this.#world.clock.now());
+  }
+
   answered({ verb, daemon }: Passing, status: number): void {
     if (verb !== 'lease' || status >= 300) return;
     const { store } = this.#world.clusters.host;
     const key = `${registry.leases}/${hostNamespace}/hostward-${virtualCluster}`;
     const last = store.written.findLast((one) => one.key === key);
     const [before, after] = [last?.before, last?.after].map((lease) => lease?.['spec'] as LeaseSpec | undefined);
-    if (last?.by?.daemon !== daemon || before === undefined || after === undefined) return;
+    if (last?.by?.daemon !== daemon || after === undefined) return;
+    if (before === undefined) return void this.#madeAnew(daemon, last, store.written);
     const { holderIdentity: holder = '', leaseDurationSeconds = 0 } = before;
     if (holder === '' || [holder, ''].includes(after.holderIdentity ?? '')) return;
     const stood = store.written.findLast((one) => one.key === key && one !== last);
     const tookMs = last.atMs - (stood?.atMs ?? Number.NEGATIVE_INFINITY);
     if (tookMs < leaseDurationSeconds * 1000)
       this.#board.say('S6', 'taken early', `${daemon} took the lease of ${holder} ${tookMs} ms after its last renewal`);
+  }
+
+  /** Whoever held a lease that is gone may not know it yet, and relies on its last renewal. Who has never seen that lease cannot know of him. */
+  #madeAnew(daemon: string, made: Written, written: readonly Written[]): void {
+    const stood = written.findLast((one) => one.key === made.key && one !== made && one.after !== undefined);
+    const { holderIdentity: holder = '', leaseDurationSeconds = 0 } = (stood?.after?.['spec'] ?? {}) as LeaseSpec;
+    const tookMs = made.atMs - (stood?.atMs ?? Number.NEGATIVE_INFINITY);
+    if (holder === '' || holder.startsWith(`${daemon}_`) || !this.#hasSeen.has(daemon)) return;
+    // Of a server that was set back nobody knows which lease stood.
+    if (this.#faults.some(({ hasStruck, recipe }) => hasStruck && recipe.class === 'F36')) return;
+    if (tookMs < leaseDurationSeconds * 1000 * reliesOnShare)
+      this.#board.say('S6', 'made anew', `${daemon} made the lease anew ${tookMs} ms after ${holder} had renewed it`);
   }
 
   /** SIGTERM: who ends by himself gives the lease up, also where nobody else waits for it. A second one ends him at once. */
