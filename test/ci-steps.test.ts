@@ -48,22 +48,36 @@ describe('.ci/steps', () => {
     expect(readdirSync(join(folder, 'work'))).toEqual([]);
   });
 
-  it('names the tests that every step has skipped', async () => {
+  it('names the tests that every step has skipped, but for those that a step of its own runs', async () => {
+    let skippedName = 'a test';
     const report = (file: string, ...statuses: string[]) =>
       JSON.stringify({
         numPassedTests: 1,
         numFailedTests: 0,
         testResults: [
-          { name: join(root, file), assertionResults: statuses.map((status) => ({ status, fullName: file })) },
+          {
+            name: join(root, file),
+            assertionResults: statuses.map((status) => ({
+              status,
+              fullName: status === 'skipped' ? skippedName : file,
+            })),
+          },
         ],
       });
     const leaves = (text: string) => `bash -c 'cat >"$HOSTWARD_TEST_REPORT" <<<"$1"' _ '${text}'`;
+    const [all, more, others] = [
+      leaves(report('test/a.test.ts', 'skipped', 'passed')),
+      leaves(report('test/b.test.ts', 'skipped', 'skipped')),
+      leaves(report('test/a.test.ts', 'passed', 'passed')),
+    ];
+    skippedName = 'a test (at length)';
     const { code, lines } = await start(`
-      step 'all' 1m ${leaves(report('test/a.test.ts', 'skipped', 'passed'))}
-      step 'more' 1m ${leaves(report('test/b.test.ts', 'skipped', 'skipped'))}
-      step 'others' 1m ${leaves(report('test/a.test.ts', 'passed', 'passed'))}
+      step 'all' 1m ${all}
+      step 'more' 1m ${more}
+      step 'others' 1m ${others}
+      step 'short' 1m ${leaves(report('test/c.test.ts', 'skipped', 'passed'))}
       finish`).ended;
-    expect([code, lines.at(-1)]).toEqual([0, '3 passed, 0 failed']);
+    expect([code, lines.at(-1)]).toEqual([0, '4 passed, 0 failed']);
     expect(lines.filter((line) => line.startsWith('run by no step'))).toEqual([
       'run by no step: 2 tests of test/b.test.ts',
     ]);
