@@ -122,4 +122,5 @@ export const byReview: readonly Mutant[] = [
     'if (merged.held === undefined || !isSameBase(merged.held, base)) setBase',
     'if (merged.held === undefined) setBase',
   ),
+  other('a success does not end the back-off', 'queue/queue-part.ts', 'this.#failures.delete(key);', ''),
 ];
