@@ -1,9 +1,9 @@
 // The oracle of the lease speaks where somebody makes a lost lease anew while its holder may rely on it, and where a standby looks seldom.
 import { expect, it } from 'vitest';
-import type { World } from '../play/world.ts';
-import { type Passing, passingOf } from '../proxy/passing.ts';
-import { Board } from './board.ts';
-import { FailOver } from './fail-over.ts';
+import type { World } from '../../play/world.ts';
+import { type Passing, passingOf } from '../../proxy/passing.ts';
+import { Board } from '../board.ts';
+import { FailOver } from '../fail-over.ts';
 
 const path = '/apis/coordination.k8s.io/v1/namespaces/vcluster-vc/leases';
 const name = 'hostward-vc';
