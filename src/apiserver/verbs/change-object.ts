@@ -165,7 +165,9 @@ function checkPreconditions(call: Call, object: KubeObject, old: KubeObject, uid
       `strconv.ParseUint: parsing "${resourceVersion}": invalid syntax, want metadata.resourceVersion to be a number`,
     );
   }
-  if (resourceVersion !== undefined && resourceVersion !== '' && resourceVersion !== old.metadata.resourceVersion) {
+  // 0 is what a program in Go sends that has none.
+  const isNamed = resourceVersion !== undefined && Number(resourceVersion) !== 0;
+  if (isNamed && resourceVersion !== old.metadata.resourceVersion) {
     throw new StatusFault(conflict(resource, target.name, objectWasModified));
   }
 }

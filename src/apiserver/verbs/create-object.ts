@@ -2,6 +2,8 @@
 import { requiredValue } from '../../object/meta/field-error.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import { alreadyExists, generateNameConflict, invalid } from '../../object/meta/status.ts';
+import type { StoredRecord } from '../../store/store.ts';
+import { visibleRecord } from '../caller/visibility.ts';
 import { faultSubject, groupVersionOf, type ObjectWrite } from '../kinds/kind.ts';
 import type { Call, VerbOutcome } from '../kinds/kit.ts';
 import { checkCounts, checkSize } from '../kinds/object-limits.ts';
@@ -10,7 +12,7 @@ import { trackCreate } from '../meta/managers.ts';
 import { fillNewMeta, timestamp, withoutDoubleOwners } from '../meta/object-meta.ts';
 import { metaErrors } from '../meta/validate-meta.ts';
 import { plainFailure, StatusFault } from '../request/status-fault.ts';
-import { storageKey, toStoredText } from '../wire/stored-text.ts';
+import { fromStoredText, storageKey, toStoredText } from '../wire/stored-text.ts';
 
 export interface CreateOptions {
   dryRun: boolean;
@@ -31,10 +33,10 @@ export async function createObject(call: Call, submitted: KubeObject, options: C
     const object = generates ? structuredClone(submitted) : submitted;
     if (generates) object.metadata.name = generatedName(generateName, call.kit.randomness.nameSuffix());
     const outcome = await createNamed(call, object, options);
-    if (outcome !== 'taken') return outcome;
+    if (!('takenBy' in outcome)) return outcome;
     const resource = { group: call.kind.group, resource: call.kind.plural };
     const taken = object.metadata.name as string;
-    if (!generates) throw new StatusFault(alreadyExists(resource, taken));
+    if (!generates) throw new StatusFault(alreadyExists(resource, taken, isGoing(call, outcome.takenBy)));
     if (attempt === generatedNameAttempts) throw new StatusFault(generateNameConflict(resource, taken, 1));
   }
 }
@@ -56,7 +58,20 @@ function shownOnce({ kind, warnings }: Call, write: ObjectWrite, revision: numbe
   return { once: { ...type, metadata: { ...metadata, resourceVersion: String(revision) }, ...rest } };
 }
 
-async function createNamed(call: Call, object: KubeObject, options: CreateOptions): Promise<VerbOutcome | 'taken'> {
+/** Of an object that the caller may not see, only that the name is taken. */
+function isGoing(call: Call, stored: StoredRecord | undefined): boolean {
+  const record = visibleRecord(call, stored);
+  return (
+    record !== undefined && 'deletionTimestamp' in fromStoredText(record.value, call.kind, record.revision).metadata
+  );
+}
+
+/** Undefined when it was gone again at once. */
+interface Taken {
+  takenBy: StoredRecord | undefined;
+}
+
+async function createNamed(call: Call, object: KubeObject, options: CreateOptions): Promise<VerbOutcome | Taken> {
   const { kind, kit, user } = call;
   const { strategy } = kind;
   const { namespace } = call.target;
@@ -101,7 +116,7 @@ async function createNamed(call: Call, object: KubeObject, options: CreateOption
     if (options.dryRun) {
       const { record } = await kit.store.get(key);
       strategy.resources?.release(object);
-      return record === undefined ? { kind: 'stored', code, text, revision: 0 } : 'taken';
+      return record === undefined ? { kind: 'stored', code, text, revision: 0 } : { takenBy: record };
     }
     const written = await kit.store.write(key, { expect: 0, value: text });
     await call.works?.();
@@ -110,7 +125,7 @@ async function createNamed(call: Call, object: KubeObject, options: CreateOption
       return { kind: 'stored', code, text, revision: written.revision, ...shownOnce(call, write, written.revision) };
     }
     strategy.resources?.release(object);
-    return 'taken';
+    return { takenBy: written.current };
   } catch (error) {
     strategy.resources?.release(object);
     throw error;

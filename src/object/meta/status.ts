@@ -73,8 +73,8 @@ export function pathNotFound(): Status {
   return failure(404, 'NotFound', 'the server could not find the requested resource', {});
 }
 
-export function alreadyExists(resource: GroupResource, name: string): Status {
-  const message = `${groupResourceText(resource)} ${quoted(name)} already exists`;
+export function alreadyExists(resource: GroupResource, name: string, isGoing = false): Status {
+  const message = `${isGoing ? 'object is being deleted: ' : ''}${groupResourceText(resource)} ${quoted(name)} already exists`;
   return failure(409, 'AlreadyExists', message, about(resource, name));
 }
 
