@@ -3,9 +3,10 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { createServer as createTlsServer } from 'node:tls';
+import type { AnswerHeaders } from '../stage/direct-call.ts';
 import { MemoryWire } from '../stage/memory-wire.ts';
 import type { RigClock } from '../stage/rig-clock.ts';
-import { type RigCluster, requestHeader } from '../stage/rig-cluster.ts';
+import type { RigCluster } from '../stage/rig-cluster.ts';
 import { type Passing, passingOf, type WatchedLine, watchedLine } from './passing.ts';
 
 export type Meddling =
@@ -72,6 +73,21 @@ function smallerPage(path: string, most: number): string {
     /([?&]limit=)(\d+)/,
     (_, before: string, limit: string) => before + Math.min(Number(limit), most),
   );
+}
+
+/** Most requests have none, and nothing else would wait for its end. */
+function bodyOf(request: IncomingMessage): Promise<string> | string {
+  const { 'content-length': length = '0', 'transfer-encoding': encoding } = request.headers;
+  if (length === '0' && encoding === undefined) return '';
+  return new Promise((resolve, reject) => {
+    let text = '';
+    request.setEncoding('utf8');
+    request.on('data', (chunk: string) => {
+      text += chunk;
+    });
+    request.once('end', () => resolve(text));
+    request.once('error', reject);
+  });
 }
 
 export class FaultProxy {
@@ -168,9 +184,7 @@ export class FaultProxy {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const body = Buffer.concat(chunks);
+    const body = await bodyOf(request);
     const { method = 'GET', url = '/', headers } = request;
     const passing = passingOf({
       id: ++this.#requests,
@@ -179,7 +193,7 @@ export class FaultProxy {
       method,
       path: url,
       headers,
-      body: body.toString('utf8'),
+      body,
       atMs: this.#clock.now(),
     });
     this.#ears.passed(passing);
@@ -192,7 +206,7 @@ export class FaultProxy {
     }
     if (meddling?.kind === 'answer' && meddling.isDone !== true) return this.#answer(passing, response, meddling);
     if (meddling?.kind === 'delay') await this.#pause(meddling.ms);
-    this.#forward({ passing, headers, body, response, meddling });
+    this.#forward({ passing, headers, response, meddling });
   }
 
   #meddle(passing: Passing): Meddling | undefined {
@@ -209,68 +223,81 @@ export class FaultProxy {
   #forward(given: {
     passing: Passing;
     headers: IncomingMessage['headers'];
-    body: Buffer;
     response: ServerResponse;
     meddling: Meddling | undefined;
   }): void {
-    const { passing, headers, body, response, meddling } = given;
+    const { passing, headers, response, meddling } = given;
     const asked = meddling?.kind === 'change' && meddling.path !== undefined ? meddling.path : passing.path;
     const path = this.#pageItems === undefined || passing.verb !== 'list' ? asked : smallerPage(asked, this.#pageItems);
     const change = meddling?.kind === 'change' ? meddling.request : undefined;
-    const sent = change === undefined ? body : Buffer.from(change(body.toString('utf8')), 'utf8');
-    const length = change === undefined ? {} : { 'content-length': String(sent.length) };
-    const named = { ...headers, ...length, [requestHeader]: `${passing.daemon} ${passing.id}` };
-    const upstream = this.cluster.forward({ method: passing.method, path, headers: named });
-    upstream.once('error', () => this.#reset(response));
-    upstream.once('response', (answer) => {
-      passing.status = answer.statusCode ?? 0;
-      const isWatch = passing.verb === 'watch' && answer.statusCode === 200;
-      if (isWatch && meddling?.kind === 'cut') {
-        answer.destroy();
-        this.#ears.madeUp(passing, 0, {});
-        this.#reset(response);
-      } else if (isWatch) this.#stream(passing, answer, response, meddling);
-      else void this.#whole(passing, answer, response, meddling).catch(() => this.#reset(response));
+    const body = change === undefined ? passing.body : change(passing.body);
+    const length = change === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
+    const by = { daemon: passing.daemon || undefined, request: passing.id };
+    let head: { status: number; headers: AnswerHeaders } | undefined;
+    let text = '';
+    let watch: { line(chunk: string): void; ended(): void } | undefined;
+    const call = this.cluster.forward({ method: passing.method, path, headers: { ...headers, ...length }, body }, by, {
+      begun: (status, answered) => {
+        passing.status = status;
+        head = { status, headers: answered };
+        if (passing.verb !== 'watch' || status !== 200) return;
+        if (meddling?.kind === 'cut') {
+          call.abandon();
+          this.#ears.madeUp(passing, 0, {});
+          this.#reset(response);
+        } else watch = this.#stream(passing, answered, { response, meddling, leave: () => call.abandon() });
+      },
+      data: (chunk) => {
+        if (watch === undefined) text += chunk;
+        else watch.line(chunk);
+      },
+      ended: () => {
+        if (watch !== undefined) return watch.ended();
+        const { status, headers: answered } = head ?? { status: 502, headers: {} };
+        this.#whole(passing, { status, headers: answered, text }, response, meddling).catch(() =>
+          this.#reset(response),
+        );
+      },
+      cut: () => this.#reset(response),
     });
-    response.once('close', () => upstream.destroy());
-    upstream.end(sent);
+    response.once('close', () => call.abandon());
   }
 
   async #whole(
     passing: Passing,
-    answer: IncomingMessage,
+    answer: { status: number; headers: AnswerHeaders; text: string },
     response: ServerResponse,
     meddling: Meddling | undefined,
   ): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of answer) chunks.push(chunk as Buffer);
-    let text = Buffer.concat(chunks).toString('utf8');
-    const { statusCode = 502 } = answer;
-    if (passing.isProof) text = asKubernetesSays(text);
-    this.#ears.answered(passing, statusCode, text);
+    const { status } = answer;
+    let text = passing.isProof ? asKubernetesSays(answer.text) : answer.text;
+    this.#ears.answered(passing, status, text);
     if (!this.#ears.isAlive(passing.daemon)) return void response.destroy();
     if (meddling?.kind === 'answer') return this.#answer(passing, response, meddling);
     if (meddling?.kind === 'delayAnswer') await this.#pause(meddling.ms);
     if (meddling?.kind === 'cut' && meddling.when === 'after') return this.#reset(response);
-    const { 'transfer-encoding': _, 'content-length': __, connection: ___, ...headers } = answer.headers;
+    const headers = { ...answer.headers };
     if (meddling?.kind === 'change') {
       text = meddling.body?.(text) ?? text;
       Object.assign(headers, meddling.headers);
     }
     const bytes = Buffer.from(text, 'utf8');
-    response.writeHead(statusCode, { ...headers, 'content-length': bytes.length });
+    response.writeHead(status, { ...headers, 'content-length': bytes.length });
     if (meddling?.kind === 'cut') {
       // The head leaves at once; the body stops in the middle.
       response.flushHeaders();
       if (meddling.when === 'body') response.write(bytes.subarray(0, Math.floor(bytes.length / 2)));
       return void setImmediate(() => this.#reset(response));
     }
-    this.#ears.given(passing, statusCode, text);
+    this.#ears.given(passing, status, text);
     response.end(bytes);
   }
 
-  #stream(passing: Passing, answer: IncomingMessage, response: ServerResponse, meddling: Meddling | undefined): void {
-    const { 'transfer-encoding': _, connection: __, ...headers } = answer.headers;
+  #stream(
+    passing: Passing,
+    headers: AnswerHeaders,
+    { response, meddling, leave }: { response: ServerResponse; meddling: Meddling | undefined; leave: () => void },
+  ): { line(chunk: string): void; ended(): void } {
     response.writeHead(200, { ...headers, ...(meddling?.kind === 'change' && meddling.headers) });
     response.flushHeaders();
     this.#ears.opened(passing);
@@ -287,28 +314,32 @@ export class FaultProxy {
       send: (text) => void (response.writable && response.write(text)),
       end: () => {
         response.end();
-        answer.destroy();
+        leave();
+        this.#lagging(() => this.watches.delete(watch));
       },
       cut: () => {
         this.#reset(response);
-        answer.destroy();
+        leave();
+        this.#lagging(() => this.watches.delete(watch));
       },
     };
     this.watches.add(watch);
-    let rest = '';
-    answer.setEncoding('utf8');
-    answer.on('data', (chunk: string) => {
-      const lines = (rest + chunk).split('\n');
-      rest = lines.pop() ?? '';
-      for (const text of lines) if (text !== '') this.#lagging(() => this.#line(watch, text));
-    });
-    answer.once('end', () => this.#lagging(() => response.end()));
-    answer.once('close', () => this.#lagging(() => this.watches.delete(watch)));
-    answer.once('error', () => this.#reset(response));
     response.once('close', () => {
       this.watches.delete(watch);
-      answer.destroy();
+      leave();
     });
+    let rest = '';
+    return {
+      line: (chunk) => {
+        const lines = (rest + chunk).split('\n');
+        rest = lines.pop() ?? '';
+        for (const text of lines) if (text !== '') this.#lagging(() => this.#line(watch, text));
+      },
+      ended: () => {
+        this.#lagging(() => response.end());
+        this.#lagging(() => this.watches.delete(watch));
+      },
+    };
   }
 
   #lagging(run: () => void): void {

@@ -1,23 +1,18 @@
-// One embedded API server of a run, reached through memory. People talk to it directly; daemons come through the fault proxy.
-import { Agent, type ClientRequest, createServer, type IncomingMessage, type Server, request as send } from 'node:http';
-import type { Duplex } from 'node:stream';
+// One embedded API server of a run, which is asked without a connection. People talk to it directly; daemons come through the fault proxy.
 import { makeServingCertificate, type ServingCertificate } from '../../../src/apiserver/tls/certificates.ts';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import type { Chance } from '../play/random.ts';
-import { MemoryWire } from './memory-wire.ts';
-import { author, ReplayedStore } from './replayed-store.ts';
+import { type AnswerHeaders, type Asked, DirectCall, type Listener } from './direct-call.ts';
+import { type Author, author, ReplayedStore } from './replayed-store.ts';
 import type { RigClock } from './rig-clock.ts';
 
 export type RigSide = 'virtual' | 'host';
 export const rigSides: readonly RigSide[] = ['virtual', 'host'];
 
-/** The header by which a cluster knows which proxied request it serves. */
-export const requestHeader = 'x-rig-request';
-
 export interface Reply {
   status: number;
-  headers: IncomingMessage['headers'];
+  headers: AnswerHeaders;
   text: string;
 }
 
@@ -30,28 +25,22 @@ export interface ClusterOptions {
   daemons: ReadonlyMap<string, string>;
 }
 
+const people: Author = { daemon: undefined, request: 0 };
+
 /** The same for all clusters of a process: nothing here checks it, and making one takes as long as a tenth of a run. */
 let certificate: Promise<ServingCertificate> | undefined;
 
 export class RigCluster {
   readonly side: RigSide;
   readonly store: ReplayedStore;
-  readonly agent: Agent;
   readonly #options: ClusterOptions;
   #cluster: Devcluster | undefined;
-  #server: Server | undefined;
-  readonly #wires = new Set<MemoryWire>();
+  readonly #calls = new Set<DirectCall>();
 
   constructor(options: ClusterOptions) {
     this.side = options.side;
     this.#options = options;
     this.store = new ReplayedStore(options.clock, options.note);
-    this.agent = new Agent({ keepAlive: true, maxSockets: 256 });
-    this.agent.createConnection = (_options, connected) => {
-      const wire = this.#dial();
-      connected?.(null, wire.client as Duplex);
-      return undefined;
-    };
   }
 
   async start(): Promise<void> {
@@ -75,11 +64,6 @@ export class RigCluster {
         nameSuffix: () => Array.from({ length: 5 }, () => letters[chance.whole(letters.length)]).join(''),
       },
     });
-    const { handler } = this.#cluster.server;
-    this.#server = createServer({ keepAliveTimeout: 0, requestTimeout: 0, headersTimeout: 0 }, (request, response) => {
-      const [daemon, id] = String(request.headers[requestHeader] ?? '').split(' ');
-      author.run({ daemon: daemon || undefined, request: Number(id ?? 0) }, () => handler(request, response));
-    });
   }
 
   get cluster(): Devcluster {
@@ -87,35 +71,30 @@ export class RigCluster {
     return this.#cluster;
   }
 
-  #dial(): MemoryWire {
-    const wire = new MemoryWire(this.#options.note);
-    for (const old of this.#wires) if (!old.isOpen) this.#wires.delete(old);
-    this.#wires.add(wire);
-    this.#server?.emit('connection', wire.server);
-    return wire;
-  }
-
-  /** Sends a request of a daemon on. */
-  forward(options: { method: string; path: string; headers: Record<string, unknown> }): ClientRequest {
-    const { method, path, headers } = options;
-    return send({ agent: this.agent, method, path, headers: headers as never });
+  /** A request of a daemon, which the proxy sends on. */
+  forward(asked: Asked, by: Author, listener: Listener): DirectCall {
+    const { note } = this.#options;
+    const call = new DirectCall(asked, { note, listener, closed: () => this.#calls.delete(call) });
+    this.#calls.add(call);
+    const { handler } = this.cluster.server;
+    call.begin((request, response) => author.run(by, () => handler(request, response)));
+    return call;
   }
 
   /** A request of people with all rights. */
   people(method: string, path: string, body?: object, contentType = 'application/json'): Promise<Reply> {
+    const headers = { authorization: 'Bearer people', ...(body && { 'content-type': contentType }) };
+    const asked = { method, path, headers, body: body === undefined ? '' : JSON.stringify(body) };
     return new Promise((resolve, reject) => {
-      const headers = { authorization: 'Bearer people', ...(body && { 'content-type': contentType }) };
-      const sent = send({ agent: this.agent, method, path, headers }, (answer) => {
-        let text = '';
-        answer.setEncoding('utf8');
-        answer.on('data', (chunk: string) => {
-          text += chunk;
-        });
-        answer.once('end', () => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text }));
-        answer.once('error', reject);
+      const reply: Reply = { status: 0, headers: {}, text: '' };
+      this.forward(asked, people, {
+        begun: (status, headers) => void Object.assign(reply, { status, headers }),
+        data: (text) => {
+          reply.text += text;
+        },
+        ended: () => resolve(reply),
+        cut: () => reject(new Error(`${method} ${path}: the ${this.side} cluster has broken off its answer`)),
       });
-      sent.once('error', reject);
-      sent.end(body && JSON.stringify(body));
     });
   }
 
@@ -129,9 +108,8 @@ export class RigCluster {
   }
 
   async stop(): Promise<void> {
-    this.agent.destroy();
-    for (const wire of this.#wires) wire.reset();
-    this.#server?.close();
+    for (const call of this.#calls) call.abandon();
+    this.#calls.clear();
     await this.#cluster?.stop();
     await this.store.stop();
   }
