@@ -115,15 +115,19 @@ export const linesEffects = {
     },
   },
   cutLine: onLines((fault, { watch, text }) => {
+    if (ending.has(watch)) return [];
     if (fault.struck >= fault.placed.times) return undefined;
     fault.strike();
+    ending.add(watch);
     watch.send(text.slice(0, Math.floor(text.length / 2)));
     setImmediate(() => watch.cut());
     return [];
   }),
   endWatch: onLines((fault, { watch }) => {
+    if (ending.has(watch)) return [];
     if (fault.struck >= fault.placed.times) return undefined;
     fault.strike();
+    ending.add(watch);
     process.nextTick(() => watch.end());
     return [];
   }),
@@ -151,6 +155,9 @@ export const linesEffects = {
     line: (fault) => (fault.isLasting ? [] : undefined),
   },
 } satisfies Record<string, Effect>;
+
+/** A later line of the same turn would make the end of a watch a lost event. */
+const ending = new WeakSet<OpenWatch>();
 
 /** By size: longer than anything is on its way, and longer than another fault keeps anything back. */
 const stillMs = [0, 20_000, 100_000];

@@ -123,4 +123,34 @@ export const byReview: readonly Mutant[] = [
     'if (merged.held === undefined) setBase',
   ),
   other('a success does not end the back-off', 'queue/queue-part.ts', 'this.#failures.delete(key);', ''),
+  other(
+    'a conflict is not read again',
+    'sync/plan/decide/after-answer.ts',
+    'return { ...memory, conflicts, mustRead: request.side };',
+    'return { ...memory, conflicts };',
+  ),
+  other(
+    'a failed write has no back-off',
+    'sync/loop/pass/record-outcome.ts',
+    'else queue.retry(key);',
+    'else queue.addAfter(key, 5);',
+  ),
+  other(
+    'a bookmark is not remembered',
+    'cluster/window/event-intake.ts',
+    "      metrics.event('BOOKMARK');\n      this.#reached = rv;",
+    "      metrics.event('BOOKMARK');",
+  ),
+  other(
+    'a late line brings back what we have deleted',
+    'cluster/window/cache.ts',
+    "if (compareVersions(rv, gone) <= 0) return 'none';",
+    '',
+  ),
+  other(
+    'a proof that was given up counts',
+    'cluster/window/proof.ts',
+    'metrics.proof(end.kind);',
+    'metrics.proof(end.kind);\n    this.#provenAtMs = startMs;',
+  ),
 ];

@@ -81,6 +81,11 @@ export const lastFoundBy: Readonly<Record<string, number | string>> = {
   'an object that waits is not looked at again': 316,
   'a base that is old is never written alone': 372,
   'a success does not end the back-off': 279,
+  'a conflict is not read again': 318,
+  'a failed write has no back-off': 171,
+  'a bookmark is not remembered': 464,
+  'a late line brings back what we have deleted': 53,
+  'a proof that was given up counts': 22,
 };
 
 /** What a seed must have for the mistake to matter: fault classes, and words of its scenario. Such seeds are asked before the others. */

@@ -16,7 +16,10 @@ import { Futures } from '../oracles/rules/futures.ts';
 import { liars, MissedChanges } from '../oracles/rules/missed-changes.ts';
 import { NoList } from '../oracles/rules/no-list.ts';
 import { OneName } from '../oracles/rules/one-name.ts';
+import { OwnWrites } from '../oracles/rules/own-writes.ts';
 import { TriedAgain } from '../oracles/rules/tried-again.ts';
+import { WatchedOn } from '../oracles/rules/watched-on.ts';
+import { ProvenTruth } from '../oracles/truth/proven-truth.ts';
 import { Truth } from '../oracles/truth/truth.ts';
 import { WatchBack } from '../oracles/watch-back.ts';
 import { isWrite, type Passing } from '../proxy/passing.ts';
@@ -114,12 +117,15 @@ export async function play(schedule: Schedule, { faultless, tell, corrupt }: Pla
     new RetryAfter(world, board),
     new FailOver(world, board, faults),
     new Truth(world, board, faults),
+    new ProvenTruth(world, board),
     new MissedChanges(world, board, faults),
     new NoList(board),
     new Futures(world, board),
     new OneName(world, board),
+    new OwnWrites(world, board, faults),
     new AfterOutage(world, board, faults),
     new TriedAgain(world, board, faults),
+    new WatchedOn(world, board, faults),
     new Repairs(world, board),
   );
   if (tell !== undefined) world.ears.push(teller(world, tell));

@@ -48,7 +48,7 @@ export class WorkerProcess {
   #start(): ChildProcess {
     const file = fileURLToPath(new URL('worker.ts', import.meta.url));
     const stdio = ['ignore', 'inherit', 'inherit', 'ipc'] as const;
-    const env = { ...process.env, NODE_COMPILE_CACHE: compiled };
+    const env = { NODE_COMPILE_CACHE: compiled, ...process.env };
     if (this.#mutant === undefined) return fork(file, ['rig-worker'], { stdio: [...stdio], execArgv: youngHeap, env });
     const planter = fileURLToPath(new URL('../mutants/plant-at-load.ts', import.meta.url));
     return fork(file, ['rig-worker'], {

@@ -11,6 +11,7 @@ import { Board } from '../board.ts';
 import { FailOver } from '../fail-over.ts';
 import { AfterOutage } from './after-outage.ts';
 import { TriedAgain } from './tried-again.ts';
+import { WatchedOn } from './watched-on.ts';
 
 const copies = '/api/v1/namespaces/vcluster-vc/endpoints';
 const edit = { do: 'edit' } as never;
@@ -50,6 +51,53 @@ it('a write that waits for the tenth time may wait for seconds, and one behind n
   oracle.acted(edit);
   clock.ms = 60_000;
   oracle.passed(patch);
+  expect(board.violations).toEqual([]);
+});
+
+it.each([
+  ['as soon as its back-off lets it', 700, false, false, []],
+  ['too soon', 300, false, false, ['tried again soon']],
+  ['soon, and people have acted', 300, true, false, []],
+  ['soon, and the server has answered', 300, false, true, []],
+])('a write that has failed eight times comes again %s', (_, afterMs, isTold, isAnswered, kinds) => {
+  const { clock, patch, list, world, board } = stage();
+  const oracle = new TriedAgain(world, board, []);
+  for (let nth = 0; nth < 8; nth++) {
+    clock.ms += 1_000;
+    oracle.madeUp(patch, 503, {});
+  }
+  clock.ms += 100;
+  if (isTold) oracle.acted(edit);
+  if (isAnswered) oracle.answered(list);
+  clock.ms += afterMs - 100;
+  oracle.passed(patch);
+  expect(board.violations.map(({ kind }) => kind)).toEqual(kinds);
+});
+
+it.each([
+  ['where the last one has ended', '9', 6_000, '', []],
+  ['too early', '7', 6_000, '', ['watched again']],
+  ['too early, by what may not have been read', '7', 1_000, '', []],
+  ['too early, behind a process that has not read', '7', 6_000, 'F39', []],
+])('a watch begins again %s', (_, resourceVersion, afterMs, struckClass, kinds) => {
+  const { clock, list, world, board } = stage();
+  const faults = [{ recipe: { class: struckClass }, hasStruck: true }] as unknown as LiveFault[];
+  const oracle = new WatchedOn(world, board, faults);
+  const watch = { ...list, verb: 'watch' as const, query: new URLSearchParams({ resourceVersion }) };
+  oracle.delivered({ passing: watch } as never, { revision: '9' } as never);
+  clock.ms = afterMs;
+  oracle.passed(watch);
+  expect(board.violations.map(({ kind }) => kind)).toEqual(kinds);
+});
+
+it('a watch behind a list begins where the list says', () => {
+  const { clock, list, world, board } = stage();
+  const oracle = new WatchedOn(world, board, []);
+  const watch = { ...list, verb: 'watch' as const, query: new URLSearchParams({ resourceVersion: '7' }) };
+  oracle.delivered({ passing: watch } as never, { revision: '9' } as never);
+  clock.ms = 6_000;
+  oracle.answered(list);
+  oracle.passed(watch);
   expect(board.violations).toEqual([]);
 });
 

@@ -1,4 +1,4 @@
-// A write that an API server has failed is tried again when its back-off says so, and not when something else would have looked at the object anyway: a
+// A write that an API server has failed is tried again when its back-off says so, not before, and not when something else would have looked at the object anyway: a
 // later time never takes the place of an earlier one. In: requests and answers. Judged when the write comes again; that it comes at all is the model's.
 import type { LiveFault } from '../../faults/live-fault.ts';
 import type { World, WorldEars } from '../../play/world.ts';
@@ -7,13 +7,19 @@ import { isWrite, type Passing, type WatchedLine } from '../../proxy/passing.ts'
 import type { Act } from '../../traffic/acts.ts';
 import type { Board } from '../board.ts';
 
-/** Five milliseconds, doubled with each failure up to a minute, and by chance up to half as much again. */
-const backOffMs = (failures: number): number => Math.min(5 * 2 ** (failures - 1), 60_000) * 1.5;
+/** Five milliseconds, doubled with each failure up to a minute. */
+const shortestMs = (failures: number): number => Math.min(5 * 2 ** (failures - 1), 60_000);
+/** By chance up to half as much again. */
+const backOffMs = (failures: number): number => shortestMs(failures) * 1.5;
+/** A timer may fire a little early. */
+const earlyMs = 5;
 /** Other requests of the same pass, and a turn of the writer. */
 const slackMs = 5_000;
 
 interface Failing {
   failures: number;
+  /** In a row, while nothing else happened. */
+  quietFailures: number;
   /** Each of them was an answer that says nothing about when to come again. */
   isPlain: boolean;
   atMs: number;
@@ -29,6 +35,8 @@ export class TriedAgain implements WorldEars {
   readonly #failing = new Map<string, Failing>();
   /** Whatever has happened since may be a reason to wait. */
   #newsMs = 0;
+  /** When a server last answered anything. */
+  #heardMs = 0;
 
   constructor(world: World, board: Board, faults: readonly LiveFault[]) {
     this.#world = world;
@@ -50,12 +58,25 @@ export class TriedAgain implements WorldEars {
     const known = this.#failing.get(id);
     if (known?.isPlain !== true) return;
     const nowMs = this.#world.clock.now();
+    this.#judgeSoon(passing, known);
     const limitMs = backOffMs(known.failures) + slackMs;
     if (nowMs - known.atMs <= limitMs || this.#newsMs > known.atMs || this.#isOtherwiseHeld(id, known)) return;
     this.#board.say(
       'liveness',
       'tried again late',
       `${passing.daemon} sent ${passing.method} ${passing.path.split('?')[0]} again ${Math.round(nowMs - known.atMs)} ms after failure ${known.failures}, wanted ${limitMs}`,
+    );
+  }
+
+  /** News, and a server that answers others again, are reasons not to wait. */
+  #judgeSoon({ daemon, method, path }: Passing, { quietFailures, atMs }: Failing): void {
+    const tookMs = this.#world.clock.now() - atMs;
+    const wantedMs = shortestMs(quietFailures) - earlyMs;
+    if (tookMs >= wantedMs || Math.max(this.#newsMs, this.#heardMs) >= atMs) return;
+    this.#board.say(
+      'liveness',
+      'tried again soon',
+      `${daemon} sent ${method} ${path.split('?')[0]} again ${Math.round(tookMs)} ms after failure ${quietFailures} in a row, wanted ${wantedMs} at least`,
     );
   }
 
@@ -79,10 +100,13 @@ export class TriedAgain implements WorldEars {
     const known = this.#failing.get(id);
     const isPlain = (known?.isPlain ?? true) && status >= 500 && !('retry-after' in headers);
     const failures = (known?.failures ?? 0) + 1;
-    this.#failing.set(id, { failures, isPlain, atMs: this.#world.clock.now(), strikes: this.#strikes });
+    const isQuiet = known !== undefined && Math.max(this.#newsMs, this.#heardMs) < known.atMs;
+    const quietFailures = isQuiet ? known.quietFailures + 1 : 1;
+    this.#failing.set(id, { failures, quietFailures, isPlain, atMs: this.#world.clock.now(), strikes: this.#strikes });
   }
 
   answered(passing: Passing): void {
+    this.#heardMs = this.#world.clock.now();
     if (isWrite(passing)) this.#failing.delete(idOf(passing));
   }
 }

@@ -1,0 +1,146 @@
+// Who has the answer to its own write knows what it says, however late its watches and however old its lists are: it never writes to what it has
+// deleted, never over a state that is older than its own, and never makes again what it has made and what stands. And whoever is refused because
+// somebody else was quicker reads the object before it writes again (DESIGN, rule 11). In: writes, and their answers as the daemon gets them.
+import type { LiveFault } from '../../faults/live-fault.ts';
+import type { World, WorldEars } from '../../play/world.ts';
+import type { OpenWatch } from '../../proxy/fault-proxy.ts';
+import { isWrite, type Passing, type WatchedLine } from '../../proxy/passing.ts';
+import { type RigResource, registry } from '../../stage/rig-cluster.ts';
+import type { Board } from '../board.ts';
+import { liars } from './missed-changes.ts';
+
+const setBack: ReadonlySet<string> = new Set(['F36']);
+const whole: ReadonlySet<string | undefined> = new Set([undefined, 'delay', 'delayAnswer']);
+/** One pass asks sixteen times at most. Whoever is refused so often in a row comes again later, without a look: somebody else writes all the time. */
+const refusalsInRow = 8;
+
+interface Own {
+  uid: string;
+  revision: number;
+  isGone: boolean;
+}
+
+interface Refused {
+  times: number;
+  asked: string;
+  isRead: boolean;
+}
+
+interface Asked {
+  metadata?: { name?: string; uid?: string; resourceVersion?: string };
+  preconditions?: { uid?: string; resourceVersion?: string };
+}
+
+export class OwnWrites implements WorldEars {
+  readonly #world: World;
+  readonly #board: Board;
+  readonly #faults: readonly LiveFault[];
+  /** By daemon and object: what the answer to its last write has said. */
+  readonly #own = new Map<string, Own>();
+  readonly #refused = new Map<string, Refused>();
+
+  constructor(world: World, board: Board, faults: readonly LiveFault[]) {
+    this.#world = world;
+    this.#board = board;
+    this.#faults = faults;
+  }
+
+  passed(passing: Passing): void {
+    const { verb } = passing;
+    if (verb === 'get') this.#read(idOf(passing, passing.name));
+    if (!isWrite(passing)) return;
+    const asked = askedIn(passing);
+    const id = idOf(passing, nameIn(passing, asked));
+    const at = `${passing.daemon} sends ${passing.method} ${passing.path.split('?')[0]}`;
+    const refused = this.#refused.get(id);
+    if (refused?.isRead === false && refused.times < refusalsInRow && refused.asked === textOf(passing, asked))
+      this.#board.say(
+        'rule 11',
+        'not read again',
+        `${at} again, and has not read since it was refused with a conflict`,
+      );
+    const own = this.#own.get(id);
+    // A server that was set back knows nothing of what it has answered.
+    if (own === undefined || this.#hasStruck(setBack)) return;
+    if (verb !== 'create') this.#older(asked, own, at);
+    // Who is shown a lie takes what the answer names for deleted since.
+    else if (!this.#hasStruck(liars)) this.#madeTwice(passing, own, at);
+  }
+
+  #hasStruck(classes: ReadonlySet<string>): boolean {
+    return this.#faults.some(({ hasStruck, recipe }) => hasStruck && classes.has(recipe.class));
+  }
+
+  #older(asked: Asked, { uid, revision, isGone }: Own, at: string): void {
+    const { uid: of, resourceVersion } = asked.preconditions ?? asked.metadata ?? {};
+    if (of !== uid) return;
+    if (isGone) this.#board.say('own writes', 'to what is deleted', `${at}: it has deleted that object itself`);
+    else if (Number(resourceVersion ?? revision) < revision)
+      this.#board.say('own writes', 'older', `${at} over revision ${resourceVersion}; its last write made ${revision}`);
+  }
+
+  #madeTwice({ side, resource, namespace, body }: Passing, { uid, isGone }: Own, at: string): void {
+    const { name = '' } = (JSON.parse(body) as Asked).metadata ?? {};
+    const standing = this.#world.clusters[side].find(resource as RigResource, namespace, name);
+    if (!isGone && standing?.metadata.uid === uid)
+      this.#board.say('own writes', 'made twice', `${at} of ${name}, which it has made and which stands`);
+  }
+
+  given(passing: Passing, status: number): void {
+    if (!isWrite(passing)) return;
+    const asked = askedIn(passing);
+    const id = idOf(passing, nameIn(passing, asked));
+    // Whoever gets something else than the answer knows nothing of it.
+    const isWhole = whole.has(passing.fate);
+    if (isWhole && status === 409) this.#conflict(passing, id, asked);
+    else this.#refused.delete(id);
+    if (status >= 300 || !isWhole) return;
+    const { store } = this.#world.clusters[passing.side];
+    const done = store.written.findLast(({ by }) => by?.request === passing.id && by.daemon === passing.daemon);
+    const { uid = '' } = (done?.after ?? done?.before)?.metadata ?? {};
+    if (done !== undefined && registry[passing.resource as RigResource] !== undefined)
+      this.#own.set(id, { uid, revision: done.revision, isGone: done.after === undefined });
+  }
+
+  madeUp(passing: Passing, status: number): void {
+    if (!isWrite(passing)) return;
+    const asked = askedIn(passing);
+    const id = idOf(passing, nameIn(passing, asked));
+    if (status === 409) this.#conflict(passing, id, asked);
+    else this.#refused.delete(id);
+  }
+
+  #conflict(passing: Passing, id: string, asked: Asked): void {
+    const times = (this.#refused.get(id)?.times ?? 0) + 1;
+    this.#refused.set(id, { times, asked: textOf(passing, asked), isRead: false });
+  }
+
+  #read(id: string): void {
+    const refused = this.#refused.get(id);
+    if (refused !== undefined) refused.isRead = true;
+  }
+
+  /** An event shows the object as well. */
+  event({ passing }: OpenWatch, { key }: WatchedLine): void {
+    this.#read(`${passing.daemon} ${passing.side} ${passing.resource} ${key}`);
+  }
+}
+
+const idOf = ({ daemon, side, resource, namespace }: Passing, name: string): string =>
+  `${daemon} ${side} ${resource} ${namespace}/${name}`;
+
+const nameIn = ({ name }: Passing, { metadata }: Asked): string => (name === '' ? (metadata?.name ?? '') : name);
+
+function askedIn({ body }: Passing): Asked {
+  try {
+    return JSON.parse(body) as Asked;
+  } catch {
+    return {};
+  }
+}
+
+/** The state of the object that a write wants to meet. */
+function textOf({ verb }: Passing, { metadata, preconditions }: Asked): string {
+  const { uid, resourceVersion } = preconditions ?? metadata ?? {};
+  return `${verb} ${uid} ${resourceVersion}`;
+}
