@@ -19,4 +19,14 @@ export const survivors: readonly { name: string; reason: string }[] = [
     name: 'src/management/proxy/forward/passed-bytes.ts: ">" becomes ">=" in "if (this.#bytes > mostBytes) this.#cut();" at 20',
     reason: 'with exactly as many bytes as are allowed makeRoom() finds nobody who is too much, and cuts nothing',
   },
+  {
+    name: 'src/management/keys/book/shown-key.ts: "||" becomes "&&" in "if (specAt === -1 || hiddenAt < specAt) return undefined;" at 20',
+    reason:
+      'a text without one of the two marks is then cut within a name, which is no JSON, so that it is parsed as a whole all the same',
+  },
+  {
+    name: 'src/store/kubernetes/kubernetes-store.ts: no "!" in "if (!(await this.#arrivals.within(silenceMs, () => this.#intake.guesses.size === 0))) awai…" at 8',
+    reason:
+      'the beat reads what another replica has said in the last moment of the wait; two tests tried to hit that moment, between the wait and the first answer, and neither did',
+  },
 ];
