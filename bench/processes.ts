@@ -33,6 +33,9 @@ export function wait(ms: number): Promise<void> {
 /** Long enough for a quiet garbage collection, short enough to wait for. */
 export const settledMs = 5_000;
 
+/** The daemon gives memory back after six to eight quiet seconds (src/daemon/process/give-back-memory.ts). */
+export const givenBackMs = 10_000;
+
 /** The load average, to judge how busy the machine is. */
 export function load(): number {
   return loadavg()[0] ?? 0;

@@ -9,7 +9,7 @@ import { Harness } from './harness.ts';
 import { measureLatency } from './latency.ts';
 import { outputFolder } from './output-folder.ts';
 import { patchEntries, patchRounds, reportShares } from './patch-rounds.ts';
-import { load, settledMs, wait } from './processes.ts';
+import { givenBackMs, load, wait } from './processes.ts';
 import { Report } from './report.ts';
 import { spread } from './statistics.ts';
 import { changeAll, keysOf, seedHost, seedVirtual } from './workload.ts';
@@ -84,7 +84,7 @@ async function firstSync(options: DaemonOptions): Promise<void> {
   report.add({ name: 'first write after', value: (firstMs - daemon.startMs) / 1000, unit: 's', wanted: { atMost: 2 } });
   report.add({ name: 'first sync', value: (lastMs - daemon.startMs) / 1000, unit: 's', wanted: { atMost: 12 } });
   await daemon.untilIdle();
-  await wait(settledMs);
+  await wait(givenBackMs);
   const { rssMb, peakMb } = daemon.memory();
   const note = `peak ${peakMb.toFixed(0)}`;
   report.add({ name: 'memory in sync (RSS)', value: rssMb, unit: 'MiB', wanted: { atMost: 96 }, note });

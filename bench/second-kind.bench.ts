@@ -7,7 +7,7 @@ import { ApiClient, type Reach, reachOf } from './api-client.ts';
 import type { DaemonOptions } from './daemon-process.ts';
 import { Harness } from './harness.ts';
 import { outputFolder } from './output-folder.ts';
-import { load, settledMs, wait } from './processes.ts';
+import { givenBackMs, load, wait } from './processes.ts';
 import { Report } from './report.ts';
 import { hostNamespace, keysOf, seedHost, seedServices, seedSlices, seedVirtual } from './workload.ts';
 
@@ -128,7 +128,7 @@ async function inSyncMb(options: DaemonOptions, kinds: Kinds): Promise<number> {
   const daemon = await harness.startDaemon({ ...options, kinds });
   await daemon.untilReady();
   await daemon.untilIdle();
-  await wait(settledMs);
+  await wait(givenBackMs);
   const { rssMb } = daemon.memory();
   await daemon.stop();
   return rssMb;
