@@ -151,11 +151,12 @@ export class Outages {
   /** Several windows may look at one resource, and lack the same right. */
   #missingRightsOf(cluster: Side): MissingRight[] {
     const refused: readonly RefusedWrite[] = this.writes[cluster].rights.missing;
-    // Asked for several times a second, and nearly always there is none.
-    if (refused.length === 0 && this.#forbidden(cluster).length === 0) return [];
+    const forbidden = this.#forbidden(cluster);
+    // The status and the verdict ask several times a second, and rights are seldom missing.
+    if (refused.length === 0 && forbidden.length === 0) return [];
     const lost = this.#lostNamespaces(cluster);
     const isLost = (namespace: string | undefined) => namespace !== undefined && lost.has(namespace);
-    const single = this.#forbidden(cluster).filter(({ namespace }) => !isLost(namespace));
+    const single = forbidden.filter(({ namespace }) => !isLost(namespace));
     const byRight = Map.groupBy(single, ({ trouble: { message } }) => rightIn(message));
     const reads = [...byRight.values()].map((same) => {
       const { name, trouble } = oldestOf(same);

@@ -37,6 +37,11 @@ export interface Passing {
   fate?: string;
 }
 
+/** What makes two requests of a daemon a list and a watch of the same objects. */
+export function scopeOf({ daemon, side, path, query }: Passing): string {
+  return [daemon, side, path.split('?')[0], query.get('labelSelector'), query.get('fieldSelector')].join(' ');
+}
+
 export interface RawRequest {
   id: number;
   side: RigSide;

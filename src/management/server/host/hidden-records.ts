@@ -58,7 +58,7 @@ export class HiddenRecords {
 }
 
 /** `why` undefined = it is believed again. */
-export function say(log: Log, record: string, { why, gone }: { why: string | undefined; gone: boolean }): void {
+export function logAside(log: Log, record: string, { why, gone }: { why: string | undefined; gone: boolean }): void {
   const about = { component: 'management', record };
   if (gone) log.info(about, 'record of the store that was left aside is gone');
   else if (why === undefined) log.info(about, 'record of the store is good again');

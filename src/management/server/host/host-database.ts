@@ -22,7 +22,7 @@ import type { KubernetesStoreOptions } from '../../../store/kubernetes/store-opt
 import { raiseRevision } from '../../../store/sqlite/database-file.ts';
 import { SqliteStore } from '../../../store/sqlite/sqlite-store.ts';
 import type { StoredRecord } from '../../../store/store.ts';
-import { HiddenRecords, say } from './hidden-records.ts';
+import { HiddenRecords, logAside } from './hidden-records.ts';
 import { sealsFor } from './host-seals.ts';
 import { HostSecrets } from './host-secrets.ts';
 import { heardToWrite } from './known-replicas.ts';
@@ -130,7 +130,7 @@ export class HostDatabase extends KubernetesStore {
           // The journal counts in the revisions of a store that is gone.
           isRevoked: (record, replaced) => !isNewStore && journal.isRevoked(record, replaced),
           newEpoch: () => randomBytes(8).toString('hex'),
-          unusable: (name, why, { gone }) => say(log, name, { why, gone }),
+          unusable: (name, why, { gone }) => logAside(log, name, { why, gone }),
         },
         {
           folder,

@@ -1,7 +1,7 @@
 // Nobody watches on from a revision that the server does not have any more: it says nothing until it has reached it again, and what happened
 // meanwhile is never told. In: watches as they are opened. A connection that broke gives the reason to ask first.
 import type { WorldEars } from '../../play/world.ts';
-import type { Passing } from '../../proxy/passing.ts';
+import { type Passing, scopeOf } from '../../proxy/passing.ts';
 import type { RigCluster, RigSide } from '../../stage/rig-cluster.ts';
 import type { Board } from '../board.ts';
 
@@ -38,6 +38,3 @@ export class Futures implements WorldEars {
     this.#board.say('S3', 'a future', `${at} from revision ${from}, and the ${side} cluster is at ${revision}`);
   }
 }
-
-const scopeOf = ({ daemon, side, path, query }: Passing): string =>
-  [daemon, side, path.split('?')[0], query.get('labelSelector'), query.get('fieldSelector')].join(' ');

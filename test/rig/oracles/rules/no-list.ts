@@ -2,13 +2,9 @@
 // empty list would be saved by its doubts about lists that lack much, so that nothing would be seen in the clusters.
 
 import type { WorldEars } from '../../play/world.ts';
-import type { Passing } from '../../proxy/passing.ts';
+import { type Passing, scopeOf } from '../../proxy/passing.ts';
 import { kindOfResource } from '../../stage/rig-cluster.ts';
 import type { Board } from '../board.ts';
-
-/** What makes two requests a list and a watch of the same objects. */
-const scopeOf = ({ daemon, path, query }: Passing): string =>
-  [daemon, path.split('?')[0], query.get('labelSelector'), query.get('fieldSelector')].join(' ');
 
 export class NoList implements WorldEars {
   readonly #board: Board;

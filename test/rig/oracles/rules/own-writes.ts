@@ -64,7 +64,7 @@ export class OwnWrites implements WorldEars {
     if (own === undefined || this.#hasStruck(setBack)) return;
     if (verb !== 'create') this.#older(asked, own, at);
     // Who is shown a lie takes what the answer names for deleted since.
-    else if (!this.#hasStruck(liars)) this.#madeTwice(passing, own, at);
+    else if (!this.#hasStruck(liars)) this.#madeTwice(passing, nameIn(passing, asked), own, at);
   }
 
   #hasStruck(classes: ReadonlySet<string>): boolean {
@@ -79,8 +79,7 @@ export class OwnWrites implements WorldEars {
       this.#board.say('own writes', 'older', `${at} over revision ${resourceVersion}; its last write made ${revision}`);
   }
 
-  #madeTwice({ side, resource, namespace, body }: Passing, { uid, isGone }: Own, at: string): void {
-    const { name = '' } = (JSON.parse(body) as Asked).metadata ?? {};
+  #madeTwice({ side, resource, namespace }: Passing, name: string, { uid, isGone }: Own, at: string): void {
     const standing = this.#world.clusters[side].find(resource as RigResource, namespace, name);
     if (!isGone && standing?.metadata.uid === uid)
       this.#board.say('own writes', 'made twice', `${at} of ${name}, which it has made and which stands`);
@@ -88,12 +87,9 @@ export class OwnWrites implements WorldEars {
 
   given(passing: Passing, status: number): void {
     if (!isWrite(passing)) return;
-    const asked = askedIn(passing);
-    const id = idOf(passing, nameIn(passing, asked));
     // Whoever gets something else than the answer knows nothing of it.
     const isWhole = whole.has(passing.fate);
-    if (isWhole && status === 409) this.#conflict(passing, id, asked);
-    else this.#refused.delete(id);
+    const id = this.#hear(passing, isWhole && status === 409);
     if (status >= 300 || !isWhole) return;
     const { store } = this.#world.clusters[passing.side];
     const done = store.written.findLast(({ by }) => by?.request === passing.id && by.daemon === passing.daemon);
@@ -103,16 +99,17 @@ export class OwnWrites implements WorldEars {
   }
 
   madeUp(passing: Passing, status: number): void {
-    if (!isWrite(passing)) return;
-    const asked = askedIn(passing);
-    const id = idOf(passing, nameIn(passing, asked));
-    if (status === 409) this.#conflict(passing, id, asked);
-    else this.#refused.delete(id);
+    if (isWrite(passing)) this.#hear(passing, status === 409);
   }
 
-  #conflict(passing: Passing, id: string, asked: Asked): void {
+  /** Returns which object of the daemon it is about. */
+  #hear(passing: Passing, isConflict: boolean): string {
+    const asked = askedIn(passing);
+    const id = idOf(passing, nameIn(passing, asked));
     const times = (this.#refused.get(id)?.times ?? 0) + 1;
-    this.#refused.set(id, { times, asked: textOf(passing, asked), isRead: false });
+    if (isConflict) this.#refused.set(id, { times, asked: textOf(passing, asked), isRead: false });
+    else this.#refused.delete(id);
+    return id;
   }
 
   #read(id: string): void {

@@ -3,7 +3,7 @@
 import type { LiveFault } from '../../faults/live-fault.ts';
 import type { World, WorldEars } from '../../play/world.ts';
 import type { OpenWatch } from '../../proxy/fault-proxy.ts';
-import type { Passing, WatchedLine } from '../../proxy/passing.ts';
+import { type Passing, scopeOf, type WatchedLine } from '../../proxy/passing.ts';
 import type { Board } from '../board.ts';
 
 /** What was sent so long ago has been read, if the connection and the process were well. */
@@ -46,6 +46,3 @@ export class WatchedOn implements WorldEars {
     this.#board.say('liveness', 'watched again', `${at} from revision ${from}, and had been told of ${read.revision}`);
   }
 }
-
-const scopeOf = ({ daemon, side, path, query }: Passing): string =>
-  [daemon, side, path.split('?')[0], query.get('labelSelector'), query.get('fieldSelector')].join(' ');

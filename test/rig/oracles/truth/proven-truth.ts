@@ -2,7 +2,7 @@
 // that `status` names began with the first page of a list of heads that the daemon has got whole. Looked at while such a list has failed lately: what
 // is said then is what may be wrong. In: lists of heads, and what `status` says of the windows.
 import type { World, WorldEars } from '../../play/world.ts';
-import type { Passing } from '../../proxy/passing.ts';
+import { type Passing, scopeOf } from '../../proxy/passing.ts';
 import type { Board } from '../board.ts';
 
 /** `status` says tenths of a second. */
@@ -84,6 +84,3 @@ export class ProvenTruth implements WorldEars {
 }
 
 const hasMore = /"continue":\s*"[^"]/;
-
-const scopeOf = ({ side, path, query }: Passing): string =>
-  [side, path.split('?')[0], query.get('labelSelector'), query.get('fieldSelector')].join(' ');
