@@ -9,7 +9,7 @@ export type TimelineStoreOptions = StoreOptions;
 
 export abstract class TimelineStore extends WatchedStore implements Store {
   protected timeline = new Timeline();
-  #side = new Map<string, string>();
+  protected side = new Map<string, string>();
 
   abstract start(): Promise<void>;
   abstract stop(): Promise<void>;
@@ -26,7 +26,7 @@ export abstract class TimelineStore extends WatchedStore implements Store {
     { afterKey, limit }: { afterKey?: string; limit?: number } = {},
   ): Promise<Map<string, string>> {
     this.mustBeOpen('read');
-    const found = [...this.#side].filter(
+    const found = [...this.side].filter(
       ([key]) => key.startsWith(prefix) && (afterKey === undefined || compareKeys(key, afterKey) > 0),
     );
     return new Map(found.sort(([a], [b]) => compareKeys(a, b)).slice(0, limit));
@@ -34,8 +34,8 @@ export abstract class TimelineStore extends WatchedStore implements Store {
 
   protected setSideValues(changes: Iterable<readonly [string, string | undefined]>): void {
     for (const [key, value] of changes) {
-      if (value === undefined) this.#side.delete(key);
-      else this.#side.set(key, value);
+      if (value === undefined) this.side.delete(key);
+      else this.side.set(key, value);
     }
   }
 

@@ -4,7 +4,6 @@
 // be believed at the moment. Reads come from memory; a fresh one waits until its own beat has come back through the stream.
 import { StoreFault } from '../errors.ts';
 import { dueByAge, dueBySize } from '../history-limits.ts';
-import { compareKeys } from '../key-order.ts';
 import type { WriteResult } from '../store.ts';
 import { eventOf, fits, type Version } from '../timeline.ts';
 import { TimelineStore } from '../timeline-store.ts';
@@ -12,11 +11,12 @@ import { Arrivals } from './arrivals.ts';
 import { Emptying } from './emptying.ts';
 import { Hearing } from './hearing.ts';
 import { allIn, Intake, type StoreSize, type Taken } from './intake.ts';
-import type { LiveReplicas } from './live-replicas.ts';
+import { type LiveReplicas, othersAnswerMs } from './live-replicas.ts';
 import { MetaRecord } from './meta-record.ts';
+import { OpenQuestions } from './open-questions.ts';
 import { OwnRecord, sealRecordOf } from './own-record.ts';
 import { Pulse, silenceMs } from './pulse.ts';
-import { mostAttempts, othersAnswerMs, RecordWriter, Room } from './record-writer.ts';
+import { mostAttempts, RecordWriter, Room } from './record-writer.ts';
 import type { HostRecord, HostRecords } from './records/host-records.ts';
 import { metaName, type ReadReplica, type Sight } from './records/record-format.ts';
 import type { KubernetesStoreOptions } from './store-options.ts';
@@ -35,6 +35,7 @@ export class KubernetesStore extends TimelineStore {
   readonly #host: HostRecords;
   readonly #room: Room;
   readonly #arrivals: Arrivals;
+  readonly #questions: OpenQuestions;
   readonly #pulse: Pulse;
   readonly #hearing: Hearing;
   readonly #intake: Intake;
@@ -43,7 +44,6 @@ export class KubernetesStore extends TimelineStore {
   readonly #writer: RecordWriter;
   readonly #own: OwnRecord;
   #reached = 0;
-  #side: [string, string][] = [];
   #hasListed = false;
   #hasStraySeals = false;
   /** Why it cannot be known which of the records are the newest. */
@@ -82,8 +82,10 @@ export class KubernetesStore extends TimelineStore {
       wentBack: (message) => this.#setBack(message),
     });
     this.#arrivals = new Arrivals(clock);
+    const [unjudged, replicas] = [() => this.#intake.guesses, () => this.replicas];
+    this.#questions = new OpenQuestions({ clock, replica, arrivals: this.#arrivals, unjudged, replicas });
     this.#writer = new RecordWriter({
-      ...{ host, meta: this.#meta, intake: this.#intake, arrivals: this.#arrivals },
+      ...{ host, meta: this.#meta, intake: this.#intake, arrivals: this.#arrivals, questions: this.#questions },
       ...{ reached: () => this.#reached, timeline: () => this.timeline },
       ...{ beat: () => this.#pulse.beat(), believed: (taken) => this.#believe(taken) },
     });
@@ -191,8 +193,16 @@ export class KubernetesStore extends TimelineStore {
 
   override async get(key: string, options: { fresh?: boolean } = {}) {
     this.mustBeOpen('read');
-    if (options.fresh !== true) return super.get(key);
+    if (options.fresh !== true) return this.#questions.before(() => super.get(key));
     return this.#hearing.read(() => this.#writer.live(key));
+  }
+
+  override list(...asked: Parameters<TimelineStore['list']>) {
+    return this.#questions.before(() => super.list(...asked));
+  }
+
+  override read(...asked: Parameters<TimelineStore['read']>) {
+    return this.#questions.before(() => super.read(...asked));
   }
 
   async write(key: string, change: { expect: number | undefined; value: string | undefined }): Promise<WriteResult> {
@@ -224,15 +234,10 @@ export class KubernetesStore extends TimelineStore {
   }
 
   /** The first page asks the host; later ones go on with its answer. */
-  override async sideValues(prefix: string, options: { afterKey?: string; limit?: number } = {}) {
+  override async sideValues(...asked: Parameters<TimelineStore['sideValues']>) {
     this.mustBeOpen('read');
-    const { afterKey, limit } = options;
-    if (afterKey === undefined) {
-      const found = await this.#hearing.read(() => this.#host.sideValues());
-      this.#side = [...found].sort(([a], [b]) => compareKeys(a, b));
-    }
-    const isNext = (key: string) => afterKey === undefined || compareKeys(key, afterKey) > 0;
-    return new Map(this.#side.filter(([key]) => key.startsWith(prefix) && isNext(key)).slice(0, limit));
+    if (asked[1]?.afterKey === undefined) this.side = await this.#hearing.read(() => this.#host.sideValues());
+    return super.sideValues(...asked);
   }
 
   async writeSideValues(changes: ReadonlyMap<string, string | undefined>): Promise<void> {
@@ -370,7 +375,9 @@ export class KubernetesStore extends TimelineStore {
 
   /** Whoever believes what could not be judged here says so in its next beat, and beats at once when it hears this one. */
   #askOthers(): void {
-    if (this.#intake.guesses.size > 0 && this.state === 'open') void this.#pulse.beat().catch(() => undefined);
+    if (this.#intake.guesses.size === 0 || this.state !== 'open') return;
+    this.#questions.asked();
+    void this.#pulse.beat().catch(() => undefined);
   }
 
   /** No watch has heard of these records when they were written, so all watches end and their readers list again. */

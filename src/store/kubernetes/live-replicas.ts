@@ -20,6 +20,8 @@ interface Heard {
   isBeating: boolean;
 }
 
+/** A replica that lives answers the first beat of another one at once; one that has ended never does. */
+export const othersAnswerMs = 1_000;
 /** Five heartbeats. */
 const liveForMs = 10_000;
 

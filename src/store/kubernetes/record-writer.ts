@@ -6,6 +6,7 @@ import type { Timeline } from '../timeline.ts';
 import type { Arrivals } from './arrivals.ts';
 import type { Intake, StoreSize, Taken } from './intake.ts';
 import type { MetaRecord } from './meta-record.ts';
+import type { OpenQuestions } from './open-questions.ts';
 import type { HostRecord, HostRecords } from './records/host-records.ts';
 import { nameOf, recordData } from './records/record-format.ts';
 
@@ -14,6 +15,7 @@ export interface RecordWriterOptions {
   meta: MetaRecord;
   intake: Intake;
   arrivals: Arrivals;
+  questions: OpenQuestions;
   /** The version that the stream has reached. */
   reached: () => number;
   timeline: () => Timeline;
@@ -30,8 +32,6 @@ export interface LiveRecord {
 
 /** A read that finds a record gone which is in memory again, and a write without an expectation, try again after each change of another replica. */
 export const mostAttempts = 20;
-/** A replica that lives answers the first beat of another one at once; one that has ended never does. */
-export const othersAnswerMs = 1_000;
 
 export class RecordWriter {
   readonly #parts: RecordWriterOptions;
@@ -67,12 +67,12 @@ export class RecordWriter {
   }
 
   async #taken(key: string, found: HostRecord): Promise<void> {
-    const { host, meta, intake, arrivals } = this.#parts;
+    const { host, meta, intake, questions } = this.#parts;
     const read = intake.read(found, meta.now.offset);
     const record = read.kind === 'record' ? read.record : read.kind === 'unusable' ? read.guess : undefined;
     if (record?.key === key) {
       await this.#arrived(found.version);
-      await arrivals.within(othersAnswerMs, () => !intake.guesses.has(found.name));
+      await questions.settled(found.name);
       // The stream knows what was there before, and may not have believed it.
       if (!intake.aside.has(found.name)) return;
     }

@@ -26,10 +26,14 @@ const beat = (store: NumberedStore) => store.currentRevision({ fresh: true });
 const valueIn = async (store: NumberedStore) => (await store.get('/key', { fresh: true })).record?.value;
 
 /** Starts a replica that nobody answers. Its clock is virtual, so the test does not wait for the others as long as the replica does. */
-async function startedUnheard(namespace: string, replica: string): Promise<NumberedStore> {
+async function startedUnheard(
+  namespace: string,
+  replica: string,
+  hostClock = new VirtualClock(),
+): Promise<NumberedStore> {
   const records = byHand(namespace);
   const last = async () => (await records.get(replicaName(replica)))?.version;
-  const [before, hostClock] = [await last(), new VirtualClock()];
+  const before = await last();
   let hasEnded = false;
   const starting = started(namespace, { replica, hostClock }).finally(() => {
     hasEnded = true;
@@ -125,6 +129,43 @@ describe('a name that is taken again beside a deletion which its writer has not 
     expect([made, read, await valueIn(two)]).toMatchObject([{ ok: true }, '"again"', '"again"']);
   });
 
+  it('is waited for by a list at the revision of the new record, and by reads', async () => {
+    const { one, namespace, stream, make } = await madeAgain();
+    await one.stop();
+    const three = await startedUnheard(namespace, 'three');
+    const { making } = await make();
+    await beat(three);
+    const answers = Promise.all([
+      three.list('/', {}),
+      three.read(['/key'], await three.currentRevision()),
+      three.get('/key'),
+    ]);
+    stream.goOn();
+    await making;
+    const [list, read, got] = await answers;
+    // The revision at which the read was asked is forgotten, as after every loss.
+    expect([list, read.kind, got]).toMatchObject([
+      { kind: 'page', records: [{ key: '/key', value: '"again"' }] },
+      'compacted',
+      { record: { value: '"again"' } },
+    ]);
+  });
+
+  it('is not waited for by a list longer than a replica that lives may be silent', async () => {
+    const { one, namespace, stream, make } = await madeAgain();
+    await one.stop();
+    const hostClock = new VirtualClock();
+    const three = await startedUnheard(namespace, 'three', hostClock);
+    const { making } = await make();
+    await beat(three);
+    const listing = three.list('/', {});
+    await hostClock.advance(5_000);
+    expect(await listing).toMatchObject({ kind: 'page', records: [] });
+    expect(await three.list('/', {})).toMatchObject({ kind: 'page', records: [] });
+    stream.goOn();
+    await making;
+  });
+
   it('is believed by a replica that could not judge it, once the writer has changed it', async () => {
     const { namespace, records, one, two, stream, make } = await madeAgain();
     await one.stop();
@@ -174,9 +215,13 @@ describe('a name that is taken again beside a deletion which its writer has not 
       await beat(store);
       await store.stop();
     }
-    const [three, four] = [await started(namespace, { replica: 'three' }), await startedUnheard(namespace, 'four')];
+    const hostClock = new VirtualClock();
+    const three = await started(namespace, { replica: 'three' });
+    const four = await startedUnheard(namespace, 'four', hostClock);
     await records.create(nameOf('/key'), copy);
     for (let beats = 0; beats < 3; beats++) for (const store of [three, four]) await beat(store);
+    // As long as somebody could answer.
+    await hostClock.advance(5_000);
     const five = await startedUnheard(namespace, 'five');
     for (const store of [three, four, five]) {
       expect((await store.get('/key')).record).toBeUndefined();

@@ -2,6 +2,7 @@
 // knows when it acts is not part of it.
 import { Chance } from '../../play/random.ts';
 import type { Promises } from '../history.ts';
+import type { KillMoment } from '../subjects/subject.ts';
 
 export type Step =
   /** `expect`: what the client believes of the key. `known` may be out of date, which makes a conflict. */
@@ -28,6 +29,8 @@ export interface Blow {
   at: 'call' | 'return';
   /** A question takes a while to be heard: at once, none of those that are open has happened. */
   laterMs: number;
+  /** When a kill ends the process. Absent = now. */
+  moment?: KillMoment;
   /** For how long a process that is frozen stands still. */
   forMs?: number;
 }
@@ -51,6 +54,8 @@ const prefixes = ['/', '/', '/a/', '/b/', '/a/1'] as const;
 const shareLong = 0.3;
 const shareCut = 0.5;
 const shareKilled = 0.3;
+/** Of the kills. */
+const shareUnanswered = 0.5;
 const shareFull = 0.2;
 const shareFrozen = 0.15;
 /** Shorter and longer than a replica may hear nothing and still believe that it is up to date. */
@@ -81,6 +86,8 @@ export function planOf(seed: number, promises: Promises): Plan {
     blows.push(blow('fill', first), blow('makeRoom', first + chance.between(4, 15)));
   }
   // Drawn apart, so that the rest of a seed is what it was.
+  const unanswered = new Chance(seed, 'store unanswered');
+  for (const one of blows) if (one.does === 'kill' && unanswered.isHit(shareUnanswered)) one.moment = 'after a write';
   const length = new Chance(seed, 'store length');
   if (promises.canBeCut && new Chance(seed, 'store cut').isHit(shareCut))
     blows.push(blow('cut', nth()), blow('cut', nth()));

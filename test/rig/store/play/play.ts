@@ -37,11 +37,11 @@ async function perform({ stage, plan, history }: { stage: Stage; plan: Plan; his
   const begun = await stage.reach(0).ask({ verb: 'revision' });
   if (begun.kind === 'revision') history.base = begun.revision;
   let blows: Promise<void> = Promise.resolve();
-  const strike = ({ does, forMs = 0 }: Blow): void => {
+  const strike = ({ does, moment, forMs = 0 }: Blow): void => {
     // A process is killed or stopped at this very moment; what else waits for it.
     const struck =
       does === 'kill'
-        ? stage.kill?.()
+        ? stage.kill?.(moment)
         : does === 'freeze'
           ? stage.freeze?.(forMs)
           : blows.then(() => (does === 'cut' ? stage.cut?.() : stage.fill?.(does === 'fill')));

@@ -8,7 +8,7 @@ import { type HostServer, newNamespace } from '../../../contract/store/on-host.t
 import type { Plant } from './planted.ts';
 import type { PlaceOfStore } from './process-messages.ts';
 import { type StoreProcess, StoreProcesses } from './store-process.ts';
-import type { Reach, Stage, Subject } from './subject.ts';
+import type { KillMoment, Reach, Stage, Subject } from './subject.ts';
 
 /** A replica opens a stream again a second after it was opened at the earliest. */
 const forgetAfterMs = 300;
@@ -94,8 +94,8 @@ class ReplicatedStage implements Stage {
     return (this.#replicas[client % 2] as Replica).reach();
   }
 
-  kill(): Promise<void> {
-    return this.#replicas[0].kill();
+  kill(moment?: KillMoment): Promise<void> {
+    return this.#replicas[0].kill(moment);
   }
 
   freeze(forMs: number): Promise<void> {
@@ -143,11 +143,11 @@ class Replica {
     };
   }
 
-  async kill(): Promise<void> {
+  async kill(moment?: KillMoment): Promise<void> {
     const { on, plant, processes } = this.#given;
     // One that is just being opened is killed when it serves.
     this.#open = this.#open
-      .then(() => this.#process.kill())
+      .then(() => this.#process.kill(moment))
       .then(() => {
         this.#process = processes.take();
         return this.#startAgain({ on, plant });

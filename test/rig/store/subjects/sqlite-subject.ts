@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Plant } from './planted.ts';
 import { type StoreProcess, StoreProcesses } from './store-process.ts';
-import type { Reach, Stage, Subject } from './subject.ts';
+import type { KillMoment, Reach, Stage, Subject } from './subject.ts';
 
 /** Waits for no disk. A killed process loses nothing that it gave to the system; what a power cut takes is not played here. */
 const memoryFolder = '/dev/shm';
@@ -60,12 +60,12 @@ class SqliteStage implements Stage {
     };
   }
 
-  async kill(): Promise<void> {
+  async kill(moment?: KillMoment): Promise<void> {
     const { path, plant, processes } = this.#options;
     // From here on whoever asks waits for the next process.
     // One that is just being opened is killed when it serves.
     this.#open = this.#open
-      .then(() => this.#process.kill())
+      .then(() => this.#process.kill(moment))
       .then(() => {
         this.#process = processes.take();
         return this.#process.tell({ do: 'open', on: { kind: 'file', path }, plant });

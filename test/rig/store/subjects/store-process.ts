@@ -5,11 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Answered, Asked, Delivery } from '../history.ts';
 import type { FromStore, ToStore } from './process-messages.ts';
-import type { OpenWatch, Reach } from './subject.ts';
+import type { KillMoment, OpenWatch, Reach } from './subject.ts';
 
 const program = new URL('./store-program.ts', import.meta.url);
 /** Half of a start is reading the sources, which are the same for every process. */
 const compiled = join(tmpdir(), 'hostward-rig-compiled');
+
+/** For so long a kill waits for a write that it can leave without an answer. */
+const mostWaitMs = 200;
 
 type Untold<Message> = Message extends unknown ? Omit<Message, 'id'> : never;
 
@@ -19,6 +22,8 @@ export class StoreProcess implements Reach {
   #pending = new Map<number, { resolve: (message: FromStore) => void; reject: (error: Error) => void }>();
   #watches = new Map<number, (delivery: Delivery) => void>();
   #isGone = false;
+  /** Takes the place of whoever waits for the answer of the next write that succeeds. */
+  #insteadOfAnswer: (() => void) | undefined;
 
   constructor() {
     // The environment may name other processes' files and flags.
@@ -68,9 +73,22 @@ export class StoreProcess implements Reach {
     };
   }
 
-  async kill(): Promise<void> {
+  async kill(moment: KillMoment = 'now'): Promise<void> {
+    if (moment === 'after a write') await this.#hasWritten();
     this.#child.kill('SIGKILL');
     await this.#end();
+  }
+
+  /** A write has succeeded whose answer nobody will get. Where nobody writes any more, nothing is waited for. */
+  async #hasWritten(): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const tooLate = setTimeout(resolve, mostWaitMs);
+      this.#insteadOfAnswer = () => {
+        clearTimeout(tooLate);
+        resolve();
+      };
+    });
+    this.#insteadOfAnswer = undefined;
   }
 
   /** Whoever kills it meanwhile has killed it. */
@@ -105,6 +123,10 @@ export class StoreProcess implements Reach {
       const deliver = this.#watches.get(message.watch);
       if (message.delivery.kind === 'end') this.#watches.delete(message.watch);
       deliver?.(message.delivery);
+      return;
+    }
+    if (this.#insteadOfAnswer !== undefined && 'answered' in message && message.answered.kind === 'written') {
+      this.#insteadOfAnswer();
       return;
     }
     const pending = this.#pending.get(message.id);

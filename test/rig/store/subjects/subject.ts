@@ -18,11 +18,14 @@ export interface Reach {
   ): Promise<OpenWatch | { compactedRevision: number }>;
 }
 
+/** `after a write`: when the next write has succeeded and before it is answered, which a kill at any moment seldom meets. */
+export type KillMoment = 'now' | 'after a write';
+
 /** An empty store that runs. */
 export interface Stage {
   reach(client: number): Reach;
   /** As kill -9: whatever was asked has no answer. Ends when the store serves again what it kept. */
-  kill?(): Promise<void>;
+  kill?(moment?: KillMoment): Promise<void>;
   /** As SIGSTOP: it stands still, and others go on. Ends when it serves again. */
   freeze?(forMs: number): Promise<void>;
   /** The disk has no room for another write, or has it again. */
