@@ -32,13 +32,15 @@ export interface ReportedBy {
   cluster: string;
   /** Name of the key that sent it. */
   agent: string;
+  /** By the clock of this server; the time of the line is the endpoint's, which may be wrong. */
+  received: string;
 }
 
 /** Four times what an endpoint sends in one report. */
 export const maxReportBytes = 1024 * 1024;
 
-/** What the log adds to a line: its number, two digests, the cluster and the key. */
-const addedBytes = 400;
+/** What the log adds to a line: its number, two digests, the cluster, the key and the time. */
+const addedBytes = 440;
 /**
  * Bytes of audit lines of one key. The log keeps the newest files, so whoever writes as fast as the disk takes it pushes the lines of
  * everybody else out: the 704 MiB that are kept last three quarters of an hour against one key. An endpoint writes a kilobyte for a request,
@@ -71,7 +73,7 @@ function takeReport(parts: ReportParts): SubresourceAction {
     if (dryRun) return { metadata: {}, status: { entries: entries.length, uses: 0 } };
     const agent = parts.keyNameOf(user);
     payFor(entries, buckets.of(agent, parts.clock.now()), parts.clock);
-    await takeLines(parts, entries, { cluster, agent });
+    await takeLines(parts, entries, { cluster, agent, received: parts.clock.wallTime().toISOString() });
     return { metadata: {}, status: { entries: entries.length, uses: await takeUses(parts, uses, cluster) } };
   };
 }

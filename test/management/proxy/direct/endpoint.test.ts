@@ -297,6 +297,15 @@ describe('the audit and the activity of a direct endpoint', () => {
     expect(readFileSync(join(bench.behind.bench.folder, 'audit.log'), 'utf8')).not.toContain('Bearer%20abc');
   });
 
+  it('tell when a line came, whatever time its endpoint claims', async () => {
+    const { bench: platform } = bench.behind;
+    const line = { ...outcome, id: 'in-2099', time: '2099-01-01T00:00:00.000Z' };
+    await platform.ask('POST', reports, { key: readFileSync(bench.keyFile, 'utf8').trim(), body: c1(line) });
+    const written = /^.*in-2099.*$/m.exec(readFileSync(join(platform.folder, 'audit.log'), 'utf8'))?.[0] ?? '{}';
+    const [{ time, received }, nowMs] = [JSON.parse(written), bench.clock.wallTime().getTime()];
+    expect([time, Math.abs(Date.parse(received) - nowMs) < 60_000]).toEqual([line.time, true]);
+  });
+
   it('are taken of agents with a right for the cluster only', async () => {
     const { bench: platform } = bench.behind;
     const body = c1(outcome);
@@ -305,14 +314,10 @@ describe('the audit and the activity of a direct endpoint', () => {
     const roles = [{ role: 'agent', projects: ['shop'] }];
     const narrow = await platform.keyFor('narrow-agent', { user: 'admin', scope: { roles } });
     const other = about('hidden', { entries: [outcome] });
-    expect(await platform.ask('POST', reports, { key: narrow, body: other })).toMatchObject({
-      code: 403,
-      body: { details: { causes: [{ field: 'spec.cluster' }] } },
-    });
-    const nowhere = await platform.keyFor('nowhere-agent', {
-      user: 'admin',
-      scope: { roles: [{ role: 'agent', projects: ['other'] }] },
-    });
+    const refused = await platform.ask('POST', reports, { key: narrow, body: other });
+    expect(refused).toMatchObject({ code: 403, body: { details: { causes: [{ field: 'spec.cluster' }] } } });
+    const others = [{ role: 'agent', projects: ['other'] }];
+    const nowhere = await platform.keyFor('nowhere-agent', { user: 'admin', scope: { roles: others } });
     expect((await platform.ask('POST', reports, { key: nowhere, body })).code).toBe(403);
     const key = readFileSync(bench.keyFile, 'utf8').trim();
     expect((await platform.ask('GET', reports, { key })).code).toBe(403);
