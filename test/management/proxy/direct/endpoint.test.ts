@@ -333,7 +333,8 @@ describe('the audit and the activity of a direct endpoint', () => {
     const long = 'x'.repeat(2_000);
     const body = c1(...Array.from({ length: 150 }, () => ({ ...intent, source: long, request: long, url: long })));
     const codes: number[] = [];
-    for (let sent = 0; sent < 25; sent++) codes.push((await platform.ask('POST', reports, { key, body })).code);
+    // Each second makes room for a quarter of one, and a busy machine may need a second for one.
+    while (!codes.includes(429)) codes.push((await platform.ask('POST', reports, { key, body })).code);
     expect(codes[0]).toBe(201);
     expect(codes.indexOf(429)).toBeGreaterThan(14);
     const refused = await platform.ask('POST', reports, { key, body });
