@@ -15,7 +15,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../test/free-ports.ts';
+import { freePort } from '../src/cli/demo/free-ports.ts';
 import { type KubeCluster, startKube } from '../test/kube/start/start.ts';
 import type { BareCommand, BareResult } from './bare-writer.ts';
 import type { ClusterCommand, ClusterReadings } from './cluster-process.ts';

@@ -8,6 +8,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writ
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { freePorts } from '../src/cli/demo/free-ports.ts';
 import { systemClock } from '../src/clock.ts';
 import { databasePath, readSecrets } from '../src/management/keys/folder/data-folder.ts';
 import { recordLabel, recordType } from '../src/management/server/host/host-secrets.ts';
@@ -16,7 +17,6 @@ import { metaData, metaName, nameOf, recordData } from '../src/store/kubernetes/
 import { Seals } from '../src/store/kubernetes/trust/seals.ts';
 import { SqliteStore } from '../src/store/sqlite/sqlite-store.ts';
 import { ApiClient } from '../test/contract/client.ts';
-import { freePorts } from '../test/free-ports.ts';
 import { type KubeCluster, startKube } from '../test/kube/start/start.ts';
 import { Harness } from './harness.ts';
 import { daemonEnvironment, launcherFlags } from './launcher.ts';

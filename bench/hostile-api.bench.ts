@@ -9,7 +9,7 @@ import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { makeAuthority, makeServingCertificate } from '../src/apiserver/tls/certificates.ts';
-import { freePorts } from '../test/free-ports.ts';
+import { freePorts } from '../src/cli/demo/free-ports.ts';
 import { AskedProcesses } from './asked-process.ts';
 import type { BareProxyCommand } from './bare-proxy.ts';
 import { gateFigures, hostileApiGateLimits } from './gate.ts';

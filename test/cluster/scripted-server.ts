@@ -3,8 +3,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { freePort } from '../../src/cli/demo/free-ports.ts';
 import type { KubeObject } from '../../src/object/meta/object.ts';
-import { freePort } from '../free-ports.ts';
 
 /** `heads` is a list of metadata alone. */
 export type Sort = 'list' | 'heads' | 'watch' | 'write' | 'read';

@@ -2,9 +2,9 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePorts } from '../../src/cli/demo/free-ports.ts';
 import { declareDirectMetrics } from '../../src/management/proxy/direct/direct-metrics.ts';
 import { createMetrics } from '../../src/metrics.ts';
-import { freePorts } from '../free-ports.ts';
 import { Processes, root } from './processes.ts';
 
 interface Metric {

@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { freePort } from '../free-ports.ts';
+import { freePort } from '../../src/cli/demo/free-ports.ts';
 import { kubeAssets } from '../kube/start/assets.ts';
 import { commandsIn } from './commands-in.ts';
 import { Processes, root } from './processes.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { freePorts } from '../free-ports.ts';
+import { freePorts } from '../../src/cli/demo/free-ports.ts';
 import { until } from '../management/server/bench.ts';
 
 const launcher = fileURLToPath(new URL('../../src/launcher/hostward.mjs', import.meta.url));

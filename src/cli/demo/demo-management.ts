@@ -2,8 +2,6 @@
 // with a direct endpoint next to the host. In: the folder and the clusters of the demo. Out: a running API, the files that the
 // printed commands use, and these commands.
 
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { FailedLogins } from '../../apiserver/limits/failed-logins.ts';
 import { authorityIn } from '../../apiserver/tls/authority-folder.ts';
@@ -18,6 +16,7 @@ import type { Context } from '../line/context.ts';
 import { kubeconfigIn } from './demo-folder.ts';
 import { demoConfiguration } from './demo-patches.ts';
 import { virtualClusterName } from './demo-story.ts';
+import { freePort } from './free-ports.ts';
 
 /** Words of the commands that a newcomer types, so short. */
 const files = {
@@ -66,7 +65,7 @@ export class DemoManagement {
   async open(virtual: DemoCluster): Promise<ManagementSettings> {
     const { clock, version, environment } = this.#context;
     await this.#write(files.virtualAuthority, virtual.caPem);
-    // Any free port, so that several demos run side by side.
+    // Any free port, so that several demos run side by side; kubeconfigs and tokens contain it, so it must be known before the server listens.
     const configuration = this.#configuration(virtual, await freePort());
     const text = `${JSON.stringify(configuration, undefined, 2)}\n`;
     const loaded = loadConfiguration({ files: [{ name: files.configuration, text }] });
@@ -218,16 +217,4 @@ export class DemoManagement {
     };
     return this.#write(file, `${JSON.stringify(config, undefined, 2)}\n`);
   }
-}
-
-/** Kubeconfigs and tokens contain the address, so it must be known before the server listens. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((listening, failed) => {
-    server.once('error', failed);
-    server.listen(0, '127.0.0.1', listening);
-  });
-  const { port } = server.address() as AddressInfo;
-  await new Promise<void>((closed) => server.close(() => closed()));
-  return port;
 }

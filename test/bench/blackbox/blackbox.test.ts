@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePort } from '../../../src/cli/demo/free-ports.ts';
 import { ApiClient } from '../../contract/client.ts';
-import { freePort } from '../../free-ports.ts';
 import { kubeAssets } from '../../kube/start/assets.ts';
 import { type KubeCluster, startKube } from '../../kube/start/start.ts';
 

@@ -8,6 +8,7 @@ import type { Intercept } from '../../../src/apiserver/chain/chain.ts';
 import type { AccessRule } from '../../../src/apiserver/request/access-rules.ts';
 import { folderProblem } from '../../../src/apiserver/tls/secret-files.ts';
 import { runCommandLine } from '../../../src/cli/command-line.ts';
+import { freePort } from '../../../src/cli/demo/free-ports.ts';
 import type { ClusterClient } from '../../../src/cli/line/cluster-client.ts';
 import type { Context } from '../../../src/cli/line/context.ts';
 import { podNamespaceFile } from '../../../src/cli/line/load-settings.ts';
@@ -19,7 +20,6 @@ import { type Devcluster, startDevcluster } from '../../../src/devcluster/devclu
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { internalError, pathNotFound } from '../../../src/object/meta/status.ts';
 import { endpointSlicesResource } from '../../../src/sync/kinds/endpointslices/endpointslice-kind.ts';
-import { freePort } from '../../free-ports.ts';
 import { type Scene, scene } from '../scene.ts';
 
 type Side = 'virtual' | 'host';

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../src/cli/command-line.ts';
+import { freePorts } from '../../../src/cli/demo/free-ports.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { daemonModule } from '../../../src/daemon/daemon.ts';
-import { freePorts } from '../../free-ports.ts';
 import { kubeconfigOf } from '../../management/server/daemon.ts';
 import { scene } from '../scene.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../src/cli/command-line.ts';
+import { freePort } from '../../../src/cli/demo/free-ports.ts';
 import { turnMs } from '../../../src/config/steps.ts';
-import { freePort } from '../../free-ports.ts';
 import { settle } from '../../virtual-clock.ts';
 import { argv, messages, stage, until } from './run-stage.ts';
 

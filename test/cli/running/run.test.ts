@@ -1,8 +1,8 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../src/cli/command-line.ts';
+import { freePort } from '../../../src/cli/demo/free-ports.ts';
 import type { Started } from '../../../src/daemon/options/daemon-options.ts';
-import { freePort } from '../../free-ports.ts';
 import { argv, logged, messages, stage, until } from './run-stage.ts';
 
 describe('hostward run', () => {

@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../src/cli/command-line.ts';
+import { freePort } from '../../../src/cli/demo/free-ports.ts';
 import { durationMs } from '../../../src/cli/line/duration.ts';
 import { daemonModule } from '../../../src/daemon/daemon.ts';
 import type { Daemon } from '../../../src/daemon/options/daemon-options.ts';
 import { closeServer } from '../../cluster/scripted-server.ts';
 import { passing, until } from '../../cluster/subject.ts';
-import { freePort } from '../../free-ports.ts';
 import { type Scene, scene } from '../scene.ts';
 
 /** A fake API server without objects that answers its version and allows everything. */

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { freePorts } from '../../../src/cli/demo/free-ports.ts';
 import { until } from '../../contract/sync-stage/backend.ts';
-import { freePorts } from '../../free-ports.ts';
 import { kubeAssets } from '../start/assets.ts';
 import { type KubeCluster, startKube } from '../start/start.ts';
 

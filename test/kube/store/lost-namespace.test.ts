@@ -2,8 +2,8 @@
 import { cpSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { freePorts } from '../../../src/cli/demo/free-ports.ts';
 import { newNamespace } from '../../contract/store/on-host.ts';
-import { freePorts } from '../../free-ports.ts';
 import { until } from '../../management/server/bench.ts';
 import { kubeAssets } from '../start/assets.ts';
 import { startKube } from '../start/start.ts';

@@ -6,10 +6,10 @@ import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { freePorts } from '../../../src/cli/demo/free-ports.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { silentLog } from '../../../src/log.ts';
 import { ManagementApi } from '../../../src/management/server/server.ts';
-import { freePorts } from '../../free-ports.ts';
 import { people, until } from './bench.ts';
 
 const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));

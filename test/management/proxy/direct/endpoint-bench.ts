@@ -5,10 +5,10 @@ import { request as httpsRequest } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { callerLimits } from '../../../../src/apiserver/limits/caller-limits.ts';
+import { freePort } from '../../../../src/cli/demo/free-ports.ts';
 import type { DirectSettings } from '../../../../src/config/settings/management-settings.ts';
 import { createLog } from '../../../../src/log.ts';
 import { DirectEndpoint } from '../../../../src/management/proxy/direct/direct-endpoint.ts';
-import { freePort } from '../../../free-ports.ts';
 import { keysPath, type MovedClock, movedClock, people, until } from '../../server/bench.ts';
 import { type Behind, openBehind } from '../upstream.ts';
 

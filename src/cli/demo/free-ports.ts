@@ -1,8 +1,10 @@
+// Ports for programs that listen a little later, and whose address must be known before: of the demo, and of tests.
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:net';
 
 // The system gives a program that asks for any port one of 32768 and above (Linux) or of 49152 and above (macOS). A port from below is still free
-// when the program of the test asks for it a second later, although a hundred other programs asked for any port meanwhile.
+// when the program asks for it a second later, although a hundred other programs asked for any port meanwhile.
 const lowest = 20_000;
 const highest = 32_000;
 
@@ -21,7 +23,7 @@ export async function freePort(): Promise<number> {
 
 async function reserve(): Promise<Server> {
   for (let tries = 0; tries < 100; tries++) {
-    const port = lowest + Math.floor(Math.random() * (highest - lowest));
+    const port = randomInt(lowest, highest);
     const server = createServer().listen(port, '127.0.0.1');
     const free = await once(server, 'listening').then(
       () => true,
