@@ -102,13 +102,16 @@ export class RecordWriter {
     if (why !== undefined) throw new StoreFault('STORE_HOST_FAILED', `Cannot confirm record "${name}": ${why}`);
     const revision = offset + sent.version;
     // Who starts when this replica has ended would take the record for a copy that somebody has put back.
-    if (known === undefined && this.#wasTaken(key, { after: offset + after, revision })) await this.#parts.beat();
+    if (known === undefined && this.#mayHaveBeenTaken(key, { after: offset + after, revision }))
+      await this.#parts.beat();
     return { ok: true, revision, createRevision: known?.createRevision ?? revision };
   }
 
-  /** True if the name was taken and free again between these two revisions. */
-  #wasTaken(key: string, { after, revision }: { after: number; revision: number }): boolean {
-    let made = this.#parts.timeline().newest(key);
+  /** True if the name was taken and free again between these two revisions, or if that is forgotten here: others may know it. */
+  #mayHaveBeenTaken(key: string, { after, revision }: { after: number; revision: number }): boolean {
+    const timeline = this.#parts.timeline();
+    if (timeline.compactedRevision > after) return true;
+    let made = timeline.newest(key);
     while (made !== undefined && made.revision > revision) made = made.before;
     return made?.before !== undefined && made.before.revision > after;
   }

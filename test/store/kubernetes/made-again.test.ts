@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
+import type { HistoryLimits } from '../../../src/store/history-limits.ts';
 import { nameOf, replicaName } from '../../../src/store/kubernetes/records/record-format.ts';
 import type { StoreEvent } from '../../../src/store/store.ts';
 import { type NumberedStore, newNamespace, recordsOn } from '../../contract/store/on-host.ts';
@@ -47,13 +48,13 @@ async function startedUnheard(
 }
 
 /** `two` has begun to make the key, whose first life it has not heard of. `one` has, and says so on the host. */
-async function madeAgain() {
+async function madeAgain(history: Partial<HistoryLimits> = {}) {
   const namespace = await newNamespace(host);
   const records = byHand(namespace);
   const one = await started(namespace, { replica: 'one' });
   const stream = stoppable(recordsOn(host, namespace, 'two'));
   // It beats only when it is asked, so that its heartbeat of before does not tell what it believes.
-  const two = await started(namespace, { replica: 'two', host: stream.host, hostClock: new VirtualClock() });
+  const two = await started(namespace, { replica: 'two', host: stream.host, hostClock: new VirtualClock(), history });
   await beat(one);
   stream.stop();
   const { revision } = await one.write('/key', { expect: 0, value: '"first"' });
@@ -202,6 +203,32 @@ describe('a name that is taken again beside a deletion which its writer has not 
     for (const store of [one, two]) await store.stop();
     const three = await startedUnheard(namespace, 'three');
     expect(await valueIn(three)).toBe('"again"');
+  });
+
+  it('is believed by a replica that starts when its writer was killed, also where that one has missed the deletion', async () => {
+    const { namespace, one, two, stream, make } = await madeAgain();
+    await one.stop();
+    await until(async () => stream.count >= 3);
+    const before = stream.count;
+    const { making } = await make();
+    await until(async () => stream.count > before);
+    stream.forgetNewest();
+    await expect(making).resolves.toMatchObject({ ok: true });
+    // It beats no more, as when it is killed.
+    await two.stop();
+    const three = await startedUnheard(namespace, 'three');
+    expect([await valueIn(three), [...three.unusable]]).toEqual(['"again"', []]);
+  });
+
+  it('is believed by a replica that starts when its writer was killed, also where that one has forgotten the deletion', async () => {
+    const { namespace, one, two, stream, make } = await madeAgain({ maxRevisions: 1 });
+    await one.stop();
+    const { making } = await make();
+    stream.goOn();
+    await expect(making).resolves.toMatchObject({ ok: true });
+    await two.stop();
+    const three = await startedUnheard(namespace, 'three');
+    expect([await valueIn(three), [...three.unusable]]).toEqual(['"again"', []]);
   });
 
   it('is not believed while nobody runs who has followed the store, whoever starts', async () => {
