@@ -163,30 +163,27 @@ export class Intake {
     return this.guesses.has(name) && this.putBack.get(name) === version;
   }
 
+  /** What this process has written is no older version, whatever was heard of the name. */
+  wrote(found: Pick<HostRecord, 'name' | 'version'>): void {
+    this.#own.add(placeOf(found));
+  }
+
+  /** The write has come back. Where no beat has, the record is still to be believed. */
+  heardOfOwn(found: Pick<HostRecord, 'name' | 'version'>): void {
+    if (!this.isGuess(placeOf(found))) this.#own.delete(placeOf(found));
+  }
+
   /** Records that could not be judged, by name. */
   get guesses(): ReadonlyMap<string, StoredRecord> {
     return this.#reader.guesses;
   }
 
-  /** What could not be judged here, and another replica that lives has believed. */
+  /** What could not be judged here, and another replica that lives has believed, or this process has written. */
   believed(sight: Sight | undefined): Taken[] {
-    return sight === undefined || sight.isSetBack ? [] : this.#takeGuesses((found) => believes(sight, found));
-  }
-
-  /** What this process has written is no older version, whatever was heard of the name. Returns it if it was not believed. */
-  wrote(found: Pick<HostRecord, 'name' | 'version'>): Taken[] {
-    this.#own.add(placeOf(found));
-    return this.#takeGuesses((guess) => placeOf(guess) === placeOf(found));
-  }
-
-  /** The write has come back. */
-  heardOfOwn(found: Pick<HostRecord, 'name' | 'version'>): void {
-    this.#own.delete(placeOf(found));
-  }
-
-  #takeGuesses(isKnown: (found: Pick<HostRecord, 'name' | 'version'>) => boolean): Taken[] {
     return [...this.guesses].flatMap(([name, record]) => {
-      if (!isKnown({ name, version: this.putBack.get(name) ?? 0 })) return [];
+      const found = { name, version: this.putBack.get(name) ?? 0 };
+      const isBelieved = sight !== undefined && !sight.isSetBack && believes(sight, found);
+      if (!isBelieved && !this.#own.delete(placeOf(found))) return [];
       this.#reader.note(name, { kind: 'record', record });
       this.#keys.set(name, record.key);
       this.#bytes += record.value.length;

@@ -87,7 +87,7 @@ export class KubernetesStore extends TimelineStore {
     this.#writer = new RecordWriter({
       ...{ host, meta: this.#meta, intake: this.#intake, arrivals: this.#arrivals, questions: this.#questions },
       ...{ reached: () => this.#reached, timeline: () => this.timeline },
-      ...{ beat: () => this.#pulse.beat(), believed: (taken) => this.#believe(taken) },
+      beat: () => this.#pulse.beat(),
     });
     this.#pulse = new Pulse({
       clock,

@@ -4,11 +4,12 @@ import { StoreFault } from '../errors.ts';
 import type { StoredRecord, WriteResult } from '../store.ts';
 import type { Timeline } from '../timeline.ts';
 import type { Arrivals } from './arrivals.ts';
-import type { Intake, StoreSize, Taken } from './intake.ts';
+import type { Intake, StoreSize } from './intake.ts';
 import type { MetaRecord } from './meta-record.ts';
 import type { OpenQuestions } from './open-questions.ts';
 import type { HostRecord, HostRecords } from './records/host-records.ts';
 import { nameOf, recordData } from './records/record-format.ts';
+import { placeOf } from './trust/last-seen.ts';
 
 export interface RecordWriterOptions {
   host: HostRecords;
@@ -21,8 +22,6 @@ export interface RecordWriterOptions {
   timeline: () => Timeline;
   /** Tells all replicas, and those that start later, how far this one has read. */
   beat: () => Promise<void>;
-  /** Own writes that were not believed until their answers came. */
-  believed: (taken: readonly Taken[]) => void;
 }
 
 export interface LiveRecord {
@@ -86,7 +85,7 @@ export class RecordWriter {
     known: StoredRecord | undefined,
     value: string | undefined,
   ): Promise<WriteResult | undefined> {
-    const { host, meta, intake, reached, believed } = this.#parts;
+    const { host, meta, intake, reached } = this.#parts;
     const { offset } = meta.now;
     const name = nameOf(key);
     if (value === undefined) return known === undefined ? undefined : this.#remove(name, known);
@@ -96,8 +95,8 @@ export class RecordWriter {
       known === undefined ? await host.create(name, data) : await host.replace(name, data, known.revision - offset);
     if (sent.kind !== 'written') return undefined;
     const written = { name, version: sent.version };
-    believed(intake.wrote(written));
-    await this.#arrived(sent.version).finally(() => intake.heardOfOwn(written));
+    intake.wrote(written);
+    await this.#heard(written).finally(() => intake.heardOfOwn(written));
     const why = intake.aside.get(name);
     if (why !== undefined) throw new StoreFault('STORE_HOST_FAILED', `Cannot confirm record "${name}": ${why}`);
     const revision = offset + sent.version;
@@ -105,6 +104,12 @@ export class RecordWriter {
     if (known === undefined && this.#mayHaveBeenTaken(key, { after: offset + after, revision }))
       await this.#parts.beat();
     return { ok: true, revision, createRevision: known?.createRevision ?? revision };
+  }
+
+  /** What was not believed until its answer came is believed with the next beat: it was missing at the revisions so far. */
+  async #heard(written: Pick<HostRecord, 'name' | 'version'>): Promise<void> {
+    if (this.#parts.intake.isGuess(placeOf(written))) await this.#parts.beat();
+    await this.#arrived(written.version);
   }
 
   /** True if the name was taken and free again between these two revisions, or if that is forgotten here: others may know it. */

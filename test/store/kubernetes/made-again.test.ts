@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
 import type { HistoryLimits } from '../../../src/store/history-limits.ts';
+import type { HostRecords } from '../../../src/store/kubernetes/records/host-records.ts';
 import { nameOf, replicaName } from '../../../src/store/kubernetes/records/record-format.ts';
 import type { StoreEvent } from '../../../src/store/store.ts';
 import { type NumberedStore, newNamespace, recordsOn } from '../../contract/store/on-host.ts';
@@ -47,6 +48,23 @@ async function startedUnheard(
   return starting;
 }
 
+/** What is made on the host is heard in its stream before whoever made it has an answer. */
+function heldBack(records: HostRecords) {
+  const create = records.create.bind(records);
+  let going: PromiseWithResolvers<void> | undefined;
+  records.create = async (...asked) => {
+    const made = await create(...asked);
+    await going?.promise;
+    return made;
+  };
+  return {
+    hold() {
+      going = Promise.withResolvers();
+    },
+    goOn: () => going?.resolve(),
+  };
+}
+
 /** `two` has begun to make the key, whose first life it has not heard of. `one` has, and says so on the host. */
 async function madeAgain(history: Partial<HistoryLimits> = {}) {
   const namespace = await newNamespace(host);
@@ -54,7 +72,8 @@ async function madeAgain(history: Partial<HistoryLimits> = {}) {
   const one = await started(namespace, { replica: 'one' });
   const stream = stoppable(recordsOn(host, namespace, 'two'));
   // It beats only when it is asked, so that its heartbeat of before does not tell what it believes.
-  const two = await started(namespace, { replica: 'two', host: stream.host, hostClock: new VirtualClock(), history });
+  const [clock, answers] = [new VirtualClock(), heldBack(stream.host)];
+  const two = await started(namespace, { replica: 'two', host: stream.host, hostClock: clock, history });
   await beat(one);
   stream.stop();
   const { revision } = await one.write('/key', { expect: 0, value: '"first"' });
@@ -65,7 +84,7 @@ async function madeAgain(history: Partial<HistoryLimits> = {}) {
     await until(async () => (await records.get(nameOf('/key'))) !== undefined);
     return { making };
   };
-  return { namespace, records, one, two, stream, make };
+  return { namespace, records, one, two, stream, clock, answers, make };
 }
 
 describe('a name that is taken again beside a deletion which its writer has not heard of', () => {
@@ -193,6 +212,28 @@ describe('a name that is taken again beside a deletion which its writer has not 
     await expect(making).resolves.toMatchObject({ ok: true });
     await beat(two);
     expect(await valueIn(two)).toBe('"again"');
+  });
+
+  it('is shown by its writer, where that one could not judge it, at a revision at which nobody has missed it', async () => {
+    const { two, one, stream, clock, answers, make } = await madeAgain();
+    await one.stop();
+    await until(async () => stream.count >= 3);
+    answers.hold();
+    const before = stream.count;
+    const { making } = await make();
+    await until(async () => stream.count > before);
+    stream.forgetNewest();
+    await until(async () => two.unusable.has(nameOf('/key')));
+    // As long as `one` could answer.
+    await clock.advance(5_000);
+    const missing = await two.list('/', {});
+    answers.goOn();
+    await making;
+    const shown = await two.list('/', {});
+    expect([missing, shown]).toMatchObject([{ records: [] }, { records: [{ value: '"again"' }] }]);
+    // Whoever goes on from there must list again.
+    const at = missing.kind === 'page' ? missing.revision : 0;
+    expect(await two.watch('/', at)).toMatchObject({ kind: 'compacted' });
   });
 
   it('is believed by a replica that starts when its writer has ended', async () => {
