@@ -9,6 +9,7 @@ import type { MetaRecord } from './meta-record.ts';
 import type { OpenQuestions } from './open-questions.ts';
 import type { HostRecord, HostRecords } from './records/host-records.ts';
 import { nameOf, recordData } from './records/record-format.ts';
+import { mostTold } from './trust/graves.ts';
 import { placeOf } from './trust/last-seen.ts';
 
 export interface RecordWriterOptions {
@@ -112,10 +113,10 @@ export class RecordWriter {
     await this.#arrived(written.version);
   }
 
-  /** True if the name was taken and free again between these two revisions, or if that is forgotten here: others may know it. */
+  /** True if the name was taken and free again between these two revisions, or if that is forgotten here or cannot be told by others. */
   #mayHaveBeenTaken(key: string, { after, revision }: { after: number; revision: number }): boolean {
     const timeline = this.#parts.timeline();
-    if (timeline.compactedRevision > after) return true;
+    if (timeline.compactedRevision > after || revision - after > mostTold) return true;
     let made = timeline.newest(key);
     while (made !== undefined && made.revision > revision) made = made.before;
     return made?.before !== undefined && made.before.revision > after;

@@ -5,9 +5,11 @@ import { systemClock } from '../../../src/clock.ts';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
 import type { HistoryLimits } from '../../../src/store/history-limits.ts';
 import type { HostRecords } from '../../../src/store/kubernetes/records/host-records.ts';
-import { nameOf, replicaName } from '../../../src/store/kubernetes/records/record-format.ts';
+import { nameOf, replicaData, replicaName } from '../../../src/store/kubernetes/records/record-format.ts';
+import { mostTold } from '../../../src/store/kubernetes/trust/graves.ts';
+import { Seals } from '../../../src/store/kubernetes/trust/seals.ts';
 import type { StoreEvent } from '../../../src/store/store.ts';
-import { type NumberedStore, newNamespace, recordsOn } from '../../contract/store/on-host.ts';
+import { type NumberedStore, newNamespace, recordsOn, sealKey } from '../../contract/store/on-host.ts';
 import { openedOn } from '../../contract/store/opened-on-host.ts';
 import { until } from '../../contract/store/store-stage.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
@@ -79,9 +81,9 @@ async function madeAgain(history: Partial<HistoryLimits> = {}) {
   const { revision } = await one.write('/key', { expect: 0, value: '"first"' });
   await one.write('/key', { expect: revision, value: undefined });
   await beat(one);
-  const make = async () => {
-    const making = two.write('/key', { expect: 0, value: '"again"' });
-    await until(async () => (await records.get(nameOf('/key'))) !== undefined);
+  const make = async (key = '/key') => {
+    const making = two.write(key, { expect: 0, value: '"again"' });
+    await until(async () => (await records.get(nameOf(key))) !== undefined);
     return { making };
   };
   return { namespace, records, one, two, stream, clock, answers, make };
@@ -270,6 +272,29 @@ describe('a name that is taken again beside a deletion which its writer has not 
     await two.stop();
     const three = await startedUnheard(namespace, 'three');
     expect([await valueIn(three), [...three.unusable]]).toEqual(['"again"', []]);
+  });
+
+  it('is believed by a replica that starts when its writer was killed, also beside more deletions than a heartbeat tells', async () => {
+    const { namespace, records, one, two, stream, make } = await madeAgain();
+    await one.stop();
+    // It has deleted others, and says so.
+    const seals = new Seals([sealKey]);
+    seals.useStore(one.sealedAs);
+    const gone = Array.from({ length: mostTold }, (_, nth) => `${nth}@${nth}`);
+    const name = replicaName('one');
+    const says = { epoch: one.epoch, isSetBack: false, putBack: [], guesses: [], isNew: false, gone };
+    for (let version = 0, nth = 0; nth <= mostTold; nth++) {
+      const sight = { ...says, reached: version, since: version };
+      const data = seals.applied(name, replicaData({ replica: 'one', beat: 1_000 + nth, about: '' }, sight));
+      const said = await records.replace(name, data, undefined);
+      version = said.kind === 'written' ? said.version : 0;
+    }
+    const { making } = await make('/new');
+    stream.goOn();
+    await expect(making).resolves.toMatchObject({ ok: true });
+    await two.stop();
+    const three = await startedUnheard(namespace, 'three');
+    expect([(await three.get('/new')).record?.value, [...three.unusable]]).toEqual(['"again"', []]);
   });
 
   it('is not believed while nobody runs who has followed the store, whoever starts', async () => {
