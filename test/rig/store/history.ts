@@ -66,6 +66,8 @@ export interface History {
   cuts: number;
   /** How often a replica stood still while the others went on. Absent in a file of before. */
   freezes?: number;
+  /** How many records nobody could judge in the end. Absent in a file of before. */
+  aside?: number;
   /** What was before is compacted from the beginning: a replica knows only what has happened since its start. */
   base: number;
   /** What went wrong while it was played: a watch that never came to rest, a store that did not open again. */

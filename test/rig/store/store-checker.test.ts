@@ -75,6 +75,21 @@ describe('the checker of stores', () => {
     expect(violations.map(({ judge: spoke }) => spoke)).toContain(plants['early acknowledgement']);
   });
 
+  // Two processes and an API server: in `.ci/proof replicas`.
+  it.skipIf(process.env['HOSTWARD_REPLICA_PROOFS'] !== '1')(
+    'meets a change that the host has and its replica has not heard of wherever that one strikes itself',
+    async () => {
+      const isLurking = ({ does, moment, whom }: Blow) =>
+        does === 'kill' && moment === 'after a host write' && whom === undefined;
+      const promises = subjects['kubernetes']?.().promises;
+      if (promises === undefined) throw new Error('no store kubernetes');
+      const struck = seeds(1_000).filter((seed) => planOf(seed, promises).blows.some(isLurking));
+      const { violations, seen } = await tallyOf('kubernetes', struck.slice(0, 5));
+      expect([violations, seen.lost > 0]).toEqual([[], true]);
+    },
+    300_000,
+  );
+
   // A hundred histories with kills at any moment met none of them once in a while, and the run failed.
   it('meets a write without an answer that happened wherever it kills for one', async () => {
     const promises = { areReadsFresh: true, hasGaps: false, canBeKilled: true, canBeFull: true, canBeCut: false };
@@ -82,6 +97,24 @@ describe('the checker of stores', () => {
     // Three, because one of them may meet a delete, or nobody who still writes.
     const { violations, seen } = await tallyOf('sqlite', killed.slice(0, 3));
     expect([violations, seen.lost > 0]).toEqual([[], true]);
+  });
+
+  it('strikes replicas at every moment that a blow at any time seldom meets', () => {
+    const promises = { areReadsFresh: false, hasGaps: true, canBeKilled: true, canBeFull: false, canBeCut: true };
+    const struck = seeds(100).flatMap((seed) => planOf(seed, promises).blows);
+    const told = new Set(struck.map(({ does, at, moment, whom }) => [does, at, moment, whom].join(' ')));
+    expect([...told]).toEqual(
+      expect.arrayContaining([
+        'freeze return after a host write ',
+        'kill return after a host write ',
+        'kill return before a beat ',
+        'kill return before a beat other',
+        'kill written  both',
+        'kill return after a host write both',
+        'kill return before a beat both',
+        'cut deleted  ',
+      ]),
+    );
   });
 
   it('says that it has checked nothing when the histories were tame', async () => {

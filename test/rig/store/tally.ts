@@ -23,6 +23,7 @@ const sights = {
   lost: 'a write without an answer that happened',
   neverHappened: 'a write without an answer that did not happen',
   full: 'a write refused by a full disk',
+  aside: 'a record that nobody could judge',
 } as const;
 
 export type Sight = keyof typeof sights;
@@ -59,6 +60,8 @@ export class Tally {
   }
 
   #isPossible(sight: Sight): boolean {
+    // Its writer must be killed beside a deletion that it has not heard of.
+    if (sight === 'aside') return false;
     if (sight === 'lostWatches' || sight === 'freezes') return this.#promises.canBeCut;
     if (sight === 'full') return this.#promises.canBeFull;
     return this.#promises.canBeKilled || !needsKill.includes(sight);
@@ -69,6 +72,7 @@ function* sightsOf(history: History): Generator<Sight> {
   const log = new KnownLog(history);
   for (let nth = 0; nth < history.kills; nth++) yield 'kills';
   for (let nth = 0; nth < (history.freezes ?? 0); nth++) yield 'freezes';
+  for (let nth = 0; nth < (history.aside ?? 0); nth++) yield 'aside';
   for (const { asked, answered } of history.operations) {
     if (asked.verb === 'write') {
       const { expect, value } = asked;

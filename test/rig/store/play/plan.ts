@@ -2,7 +2,7 @@
 // knows when it acts is not part of it.
 import { Chance } from '../../play/random.ts';
 import type { Promises } from '../history.ts';
-import type { KillMoment } from '../subjects/subject.ts';
+import type { Moment, Whom } from '../subjects/subject.ts';
 
 export type Step =
   /** `expect`: what the client believes of the key. `known` may be out of date, which makes a conflict. */
@@ -22,15 +22,16 @@ export type Step =
   | { do: 'compact'; keep: number }
   | { do: 'wait'; turns: number };
 
-/** Strikes when the nth question is asked, or answered. */
+/** Strikes when the nth question is asked, or answered, or with the first answer since then to a write, or to a delete, that has succeeded. */
 export interface Blow {
   does: 'kill' | 'fill' | 'makeRoom' | 'cut' | 'freeze';
   nth: number;
-  at: 'call' | 'return';
+  at: 'call' | 'return' | 'written' | 'deleted';
   /** A question takes a while to be heard: at once, none of those that are open has happened. */
   laterMs: number;
-  /** When a kill ends the process. Absent = now. */
-  moment?: KillMoment;
+  /** When a kill ends the process, or a freeze stops it. Absent = now. */
+  moment?: Moment;
+  whom?: Whom;
   /** For how long a process that is frozen stands still. */
   forMs?: number;
 }
@@ -60,6 +61,7 @@ const shareFull = 0.2;
 const shareFrozen = 0.15;
 /** Shorter and longer than a replica may hear nothing and still believe that it is up to date. */
 const stillMs = [50, 400, 400, 6_000] as const;
+const shareSly = 0.3;
 const shareChased = 0.3;
 const shareEnded = 0.4;
 
@@ -97,12 +99,32 @@ export function planOf(seed: number, promises: Promises): Plan {
       ...blow('freeze', frozen.between(Math.floor(count / 4), Math.floor((count * 3) / 4))),
       forMs: frozen.pick(stillMs),
     });
+  const sly = new Chance(seed, 'store moment');
+  if (promises.canBeKilled && sly.isHit(shareSly)) {
+    const at = sly.between(Math.floor(count / 4), Math.floor((count * 3) / 4));
+    blows.push({ laterMs: 0, nth: at, at: 'return', ...(promises.canBeCut ? slyBlow(sly) : ofOneProcess) });
+  }
   const last = new Chance(seed, 'store end');
   return {
     ...{ seed, clients, blows },
     ...(length.isHit(shareLong) && { longEvery: length.between(1, 3) }),
     ...(last.isHit(shareEnded) && { end: last.pick(['burst', 'forgotten'] as const) }),
   };
+}
+
+/** The answer is out, and nothing else. */
+const ofOneProcess = { does: 'kill', at: 'written' } as const;
+
+/** At moments that are seldom met, and on whom the others leave alone. */
+function slyBlow(chance: Chance): Partial<Blow> & Pick<Blow, 'does'> {
+  return chance.weigh<Partial<Blow> & Pick<Blow, 'does'>>([
+    [3, { does: 'freeze', moment: 'after a host write', forMs: chance.pick(stillMs) }],
+    [3, { does: 'kill', moment: chance.pick(['after a host write', 'before a beat'] as const) }],
+    [2, { does: 'kill', moment: 'before a beat', whom: 'other' }],
+    [2, { does: 'kill', at: 'written', whom: 'both' }],
+    [2, { does: 'kill', moment: chance.pick(['after a host write', 'before a beat'] as const), whom: 'both' }],
+    [2, { does: 'cut', at: 'deleted' }],
+  ]);
 }
 
 function withChases(clients: Step[][], chance: Chance): Step[][] {

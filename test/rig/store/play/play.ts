@@ -37,13 +37,13 @@ async function perform({ stage, plan, history }: { stage: Stage; plan: Plan; his
   const begun = await stage.reach(0).ask({ verb: 'revision' });
   if (begun.kind === 'revision') history.base = begun.revision;
   let blows: Promise<void> = Promise.resolve();
-  const strike = ({ does, moment, forMs = 0 }: Blow): void => {
+  const strike = ({ does, moment, whom, forMs = 0 }: Blow): void => {
     // A process is killed or stopped at this very moment; what else waits for it.
     const struck =
       does === 'kill'
-        ? stage.kill?.(moment)
+        ? stage.kill?.(moment, whom)
         : does === 'freeze'
-          ? stage.freeze?.(forMs)
+          ? stage.freeze?.(forMs, moment)
           : blows.then(() => (does === 'cut' ? stage.cut?.() : stage.fill?.(does === 'fill')));
     if (does === 'kill') history.kills++;
     if (does === 'cut') history.cuts++;
@@ -59,6 +59,7 @@ async function perform({ stage, plan, history }: { stage: Stage; plan: Plan; his
   await recorder.calm();
   await blows;
   await stage.fill?.(false);
+  history.aside = (await stage.tidy?.()) ?? 0;
   const last = new Client(clients.length, stage.reach(0), recorder);
   if (plan.end === 'burst') await last.writeMuch();
   if (plan.end === 'forgotten') {

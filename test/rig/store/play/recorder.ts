@@ -37,6 +37,10 @@ export class Recorder {
     const operation: Operation = { client, asked, answered, calledAt, returnedAt: this.now() };
     this.history.operations.push(operation);
     this.#fall('return', ++this.#returns);
+    if (asked.verb === 'write' && answered.kind === 'written') {
+      this.#fall('written', this.#returns);
+      if (asked.value === undefined) this.#fall('deleted', this.#returns);
+    }
     return answered;
   }
 
@@ -53,7 +57,7 @@ export class Recorder {
     return one;
   }
 
-  #fall(at: 'call' | 'return', nth: number): void {
+  #fall(at: Blow['at'], nth: number): void {
     for (const blow of this.#blows.filter((one) => one.at === at && one.nth <= nth)) {
       this.#blows.splice(this.#blows.indexOf(blow), 1);
       if (blow.laterMs === 0) this.#strike(blow);

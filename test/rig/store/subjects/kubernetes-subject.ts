@@ -4,11 +4,11 @@
 import { pause, systemClock } from '../../../../src/clock.ts';
 import { startDevcluster } from '../../../../src/devcluster/devcluster.ts';
 import { MemoryStore } from '../../../../src/store/memory-store.ts';
-import { type HostServer, newNamespace } from '../../../contract/store/on-host.ts';
+import { type HostServer, newNamespace, recordsOn } from '../../../contract/store/on-host.ts';
 import type { Plant } from './planted.ts';
 import type { PlaceOfStore } from './process-messages.ts';
 import { type StoreProcess, StoreProcesses } from './store-process.ts';
-import type { KillMoment, Reach, Stage, Subject } from './subject.ts';
+import type { Moment, Reach, Stage, Subject, Whom } from './subject.ts';
 
 /** A replica opens a stream again a second after it was opened at the earliest. */
 const forgetAfterMs = 300;
@@ -72,7 +72,7 @@ export function kubernetesSubject(plant?: Plant, startHost = startEmbedded): Sub
         return new Replica({ on, plant, processes });
       });
       for (const replica of replicas) await replica.start();
-      return new ReplicatedStage(replicas as [Replica, Replica], { host, left: () => idle.push(host) });
+      return new ReplicatedStage(replicas as [Replica, Replica], { host, namespace, left: () => idle.push(host) });
     },
     async stop() {
       await processes.stop();
@@ -83,9 +83,9 @@ export function kubernetesSubject(plant?: Plant, startHost = startEmbedded): Sub
 
 class ReplicatedStage implements Stage {
   #replicas: readonly [Replica, Replica];
-  #given: { host: Host; left(): void };
+  #given: { host: Host; namespace: string; left(): void };
 
-  constructor(replicas: readonly [Replica, Replica], given: { host: Host; left(): void }) {
+  constructor(replicas: readonly [Replica, Replica], given: { host: Host; namespace: string; left(): void }) {
     this.#replicas = replicas;
     this.#given = given;
   }
@@ -94,12 +94,25 @@ class ReplicatedStage implements Stage {
     return (this.#replicas[client % 2] as Replica).reach();
   }
 
-  kill(moment?: KillMoment): Promise<void> {
-    return this.#replicas[0].kill(moment);
+  async kill(moment?: Moment, whom?: Whom): Promise<void> {
+    const [one, other] = this.#replicas;
+    const struck = whom === undefined ? [one] : whom === 'other' ? [other] : [one, other];
+    await Promise.all(struck.map((replica) => replica.kill(moment)));
   }
 
-  freeze(forMs: number): Promise<void> {
-    return this.#replicas[0].freeze(forMs);
+  freeze(forMs: number, moment?: Moment): Promise<void> {
+    return this.#replicas[0].freeze(forMs, moment);
+  }
+
+  /** Only what no replica believes: what one believes, the other must. */
+  async tidy(): Promise<number> {
+    const [here, there] = await Promise.all(this.#replicas.map((replica) => replica.aside()));
+    const names = here?.filter((name) => there?.includes(name)) ?? [];
+    if (names.length === 0) return 0;
+    const records = recordsOn(this.#given.host.server, this.#given.namespace);
+    for (const name of names) await records.remove(name, (await records.get(name))?.version ?? 0);
+    await records.stop();
+    return names.length;
   }
 
   async cut(): Promise<void> {
@@ -143,7 +156,7 @@ class Replica {
     };
   }
 
-  async kill(moment?: KillMoment): Promise<void> {
+  async kill(moment?: Moment): Promise<void> {
     const { on, plant, processes } = this.#given;
     // One that is just being opened is killed when it serves.
     this.#open = this.#open
@@ -155,10 +168,16 @@ class Replica {
     await this.#open;
   }
 
-  async freeze(forMs: number): Promise<void> {
+  async freeze(forMs: number, moment?: Moment): Promise<void> {
     await this.#open;
-    await this.#process.freeze(forMs);
+    await this.#process.freeze(forMs, moment);
     await this.serves();
+  }
+
+  async aside(): Promise<string[]> {
+    await this.#open;
+    const told = await this.#process.tell({ do: 'aside' });
+    return 'aside' in told ? told.aside : [];
   }
 
   /** One that has not heard its host for long answers nothing until it has. */

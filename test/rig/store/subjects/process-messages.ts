@@ -9,9 +9,18 @@ export type PlaceOfStore =
   /** `isStrained`: the way to the API server is worse than on one machine. */
   | { kind: 'server'; server: HostServer; namespace: string; replica: string; isStrained: boolean };
 
+/** What a process does to itself, and when. */
+export interface Lurk {
+  moment: 'after a host write' | 'before a beat';
+  signal: 'SIGKILL' | 'SIGSTOP';
+}
+
 export type ToStore =
   | { id: number; do: 'open'; on: PlaceOfStore; plant: Plant | undefined }
   | { id: number; do: 'close' }
+  | { id: number; do: 'lurk'; lurk: Lurk | undefined }
+  /** The records that it leaves aside, when nobody is to be asked about them any more. */
+  | { id: number; do: 'aside' }
   | { id: number; do: 'ask'; asked: Asked }
   | { id: number; do: 'watch'; watch: number; prefix: string; afterRevision: number }
   | { id: number; do: 'bookmark'; watch: number }
@@ -21,4 +30,5 @@ export type FromStore =
   | { id: number; answered: Answered }
   | { id: number; compactedRevision: number | undefined }
   | { id: number; fault: string }
+  | { id: number; aside: string[] }
   | { watch: number; delivery: Delivery };

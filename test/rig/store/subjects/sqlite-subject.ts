@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Plant } from './planted.ts';
 import { type StoreProcess, StoreProcesses } from './store-process.ts';
-import type { KillMoment, Reach, Stage, Subject } from './subject.ts';
+import type { Moment, Reach, Stage, Subject } from './subject.ts';
 
 /** Waits for no disk. A killed process loses nothing that it gave to the system; what a power cut takes is not played here. */
 const memoryFolder = '/dev/shm';
@@ -60,7 +60,7 @@ class SqliteStage implements Stage {
     };
   }
 
-  async kill(moment?: KillMoment): Promise<void> {
+  async kill(moment?: Moment): Promise<void> {
     const { path, plant, processes } = this.#options;
     // From here on whoever asks waits for the next process.
     // One that is just being opened is killed when it serves.

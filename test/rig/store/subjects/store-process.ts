@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Answered, Asked, Delivery } from '../history.ts';
-import type { FromStore, ToStore } from './process-messages.ts';
-import type { KillMoment, OpenWatch, Reach } from './subject.ts';
+import type { FromStore, Lurk, ToStore } from './process-messages.ts';
+import type { Moment, OpenWatch, Reach } from './subject.ts';
 
 const program = new URL('./store-program.ts', import.meta.url);
 /** Half of a start is reading the sources, which are the same for every process. */
@@ -13,6 +13,11 @@ const compiled = join(tmpdir(), 'hostward-rig-compiled');
 
 /** For so long a kill waits for a write that it can leave without an answer. */
 const mostWaitMs = 200;
+/** A process that strikes itself may have to wait for its next beat. */
+const mostLurkMs = 1_000;
+/** How often one that may stand still is woken. */
+const wakeEveryMs = 50;
+const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
 type Untold<Message> = Message extends unknown ? Omit<Message, 'id'> : never;
 
@@ -22,6 +27,7 @@ export class StoreProcess implements Reach {
   #pending = new Map<number, { resolve: (message: FromStore) => void; reject: (error: Error) => void }>();
   #watches = new Map<number, (delivery: Delivery) => void>();
   #isGone = false;
+  #gone: Promise<unknown>;
   /** Takes the place of whoever waits for the answer of the next write that succeeds. */
   #insteadOfAnswer: (() => void) | undefined;
 
@@ -30,6 +36,7 @@ export class StoreProcess implements Reach {
     const env = { NODE_COMPILE_CACHE: compiled };
     this.#child = fork(program, { serialization: 'advanced', env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
     this.#child.on('message', (message: FromStore) => this.#receive(message));
+    this.#gone = once(this.#child, 'exit');
     this.#child.on('exit', () => this.#lose());
   }
 
@@ -73,8 +80,12 @@ export class StoreProcess implements Reach {
     };
   }
 
-  async kill(moment: KillMoment = 'now'): Promise<void> {
+  async kill(moment: Moment = 'now'): Promise<void> {
     if (moment === 'after a write') await this.#hasWritten();
+    else if (moment !== 'now') {
+      await this.#tellOrLose({ do: 'lurk', lurk: { moment, signal: 'SIGKILL' } });
+      await Promise.race([this.#gone, pause(mostLurkMs)]);
+    }
     this.#child.kill('SIGKILL');
     await this.#end();
   }
@@ -92,10 +103,25 @@ export class StoreProcess implements Reach {
   }
 
   /** Whoever kills it meanwhile has killed it. */
-  async freeze(forMs: number): Promise<void> {
+  async freeze(forMs: number, moment: Moment = 'now'): Promise<void> {
+    if (moment === 'after a host write') return this.#freezeItself(forMs, moment);
     this.#child.kill('SIGSTOP');
-    await new Promise((resolve) => setTimeout(resolve, forMs));
+    await pause(forMs);
     this.#child.kill('SIGCONT');
+  }
+
+  async #freezeItself(forMs: number, moment: Lurk['moment']): Promise<void> {
+    await this.#tellOrLose({ do: 'lurk', lurk: { moment, signal: 'SIGSTOP' } });
+    await pause(forMs);
+    // It may stop just before it hears that it is not to.
+    let hasHeard = false;
+    const heard = this.#tellOrLose({ do: 'lurk', lurk: undefined }).then(() => {
+      hasHeard = true;
+    });
+    while (!hasHeard) {
+      this.#child.kill('SIGCONT');
+      await Promise.race([heard, pause(wakeEveryMs)]);
+    }
   }
 
   async stop(): Promise<void> {

@@ -1,10 +1,12 @@
 // The process that holds a store for the player, who kills it: one on a file, or a replica of one on an API server. One store at a time, many one after
 // the other.
 import { systemClock } from '../../../../src/clock.ts';
+import { KubernetesStore } from '../../../../src/store/kubernetes/kubernetes-store.ts';
 import { SqliteStore } from '../../../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../../../src/store/store.ts';
 import { recordsOn, storeOn } from '../../../contract/store/on-host.ts';
 import { LocalReach } from './local-reach.ts';
+import { Lurker } from './lurking.ts';
 import { type Plant, planted } from './planted.ts';
 import { plantedReplicas } from './planted-replica.ts';
 import type { FromStore, PlaceOfStore, ToStore } from './process-messages.ts';
@@ -14,6 +16,7 @@ import type { OpenWatch } from './subject.ts';
 /** On a busy machine a history may take longer than the past is kept, and nobody has asked for that to be forgotten. */
 const patient = { maxAgeMs: 24 * 3_600_000 };
 const say = (message: FromStore) => process.send?.(message);
+const lurker = new Lurker();
 const watches = new Map<number, OpenWatch>();
 let store: Store | undefined;
 let reach: LocalReach | undefined;
@@ -29,9 +32,17 @@ async function serve(message: ToStore): Promise<FromStore> {
       return done;
     }
     case 'close':
+      lurker.lurk(undefined);
       await store?.stop();
       watches.clear();
       return done;
+    case 'lurk':
+      lurker.lurk(message.lurk);
+      return done;
+    case 'aside':
+      // A list waits as long as another replica may still answer.
+      await store?.list('/', {});
+      return { id, aside: store instanceof KubernetesStore ? [...store.unusable.keys()] : [] };
     case 'ask':
       return { id, answered: await reached().ask(message.asked) };
     case 'watch': {
@@ -63,7 +74,7 @@ function replicaOn(
   plant?: Plant,
 ): Store {
   const plain = recordsOn(server, namespace, replica);
-  const host = isStrained ? strained(plain) : slowToAnswer(plain);
+  const host = lurker.beside(isStrained ? strained(plain) : slowToAnswer(plain));
   return storeOn(server, namespace, { replica, host }, plant && plantedReplicas[plant]);
 }
 

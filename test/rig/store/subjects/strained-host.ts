@@ -5,6 +5,8 @@ import type { HostListener, HostRecords } from '../../../../src/store/kubernetes
 const lagMs = 25;
 /** Every so manieth change comes twice. */
 const repeatEvery = 3;
+/** Every so manieth answer to what was made is late. */
+const lateEvery = 2;
 
 export function strained(host: HostRecords): HostRecords {
   const follow = host.follow.bind(host);
@@ -14,11 +16,17 @@ export function strained(host: HostRecords): HostRecords {
 
 /** The other way round: the stream tells of a change, and of what others make of it, before whoever asked for the change has an answer. */
 export function slowToAnswer(host: HostRecords): HostRecords {
-  const remove = host.remove.bind(host);
+  const [create, remove] = [host.create.bind(host), host.remove.bind(host)];
+  let made = 0;
+  host.create = async (...asked) => {
+    const answer = await create(...asked);
+    if (++made % lateEvery === 0) await whenLater();
+    return answer;
+  };
   host.remove = async (...asked) => {
-    const removal = await remove(...asked);
-    await new Promise<void>((resolve) => later(resolve));
-    return removal;
+    const answer = await remove(...asked);
+    await whenLater();
+    return answer;
   };
   return host;
 }
@@ -40,4 +48,8 @@ function late(listener: HostListener): HostListener {
 
 function later(does: () => void): void {
   setTimeout(does, lagMs);
+}
+
+function whenLater(): Promise<void> {
+  return new Promise((resolve) => later(resolve));
 }

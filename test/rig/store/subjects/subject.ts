@@ -18,20 +18,27 @@ export interface Reach {
   ): Promise<OpenWatch | { compactedRevision: number }>;
 }
 
-/** `after a write`: when the next write has succeeded and before it is answered, which a kill at any moment seldom meets. */
-export type KillMoment = 'now' | 'after a write';
+/**
+ * Moments which a blow at any time seldom meets. `after a write`: the next write has succeeded and is not answered. `after a host write`: the API server
+ * has taken it, and the replica has not heard of it. `before a beat`: behind a write, and before the others hear how far the replica has read.
+ */
+export type Moment = 'now' | 'after a write' | 'after a host write' | 'before a beat';
+/** Of two replicas; absent = the first. */
+export type Whom = 'other' | 'both';
 
 /** An empty store that runs. */
 export interface Stage {
   reach(client: number): Reach;
   /** As kill -9: whatever was asked has no answer. Ends when the store serves again what it kept. */
-  kill?(moment?: KillMoment): Promise<void>;
+  kill?(moment?: Moment, whom?: Whom): Promise<void>;
   /** As SIGSTOP: it stands still, and others go on. Ends when it serves again. */
-  freeze?(forMs: number): Promise<void>;
+  freeze?(forMs: number, moment?: Moment): Promise<void>;
   /** The disk has no room for another write, or has it again. */
   fill?(isFull: boolean): Promise<void>;
   /** The way between the store and its log breaks, and the log forgets what was before. */
   cut?(): Promise<void>;
+  /** What an operator deletes: records whose writer was killed before anybody could say that it had written them. How many there were. */
+  tidy?(): Promise<number>;
   close(): Promise<void>;
 }
 
