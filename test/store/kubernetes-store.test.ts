@@ -226,12 +226,34 @@ describe('kubernetes stores of two replicas', () => {
     await late.stop();
     const mends = storeOn(host, namespace, { known, trusts: true, recovers: true });
     await mends.start();
-    await mends.beginEpoch('latest', 1_000, ['later']);
+    await mends.beginEpoch('latest', 1_000, { former: ['later'] });
     await mends.stop();
     const again = storeOn(host, namespace, { known });
     open.push(again);
     await again.start();
     expect([again.epoch, (await again.currentRevision()) > 1_000]).toEqual(['latest', true]);
+  });
+
+  it('serve nothing of a recovery that has begun beside them until it has ended, and none of them starts', async () => {
+    const namespace = await newNamespace(host);
+    const [one] = await storesOn(namespace);
+    const { epoch } = one;
+    const mends = storeOn(host, namespace, { replica: 'mends', trusts: true, recovers: true });
+    open.push(mends);
+    await mends.start();
+    const recoversFrom = mends.writtenUpTo;
+    await mends.beginEpoch('half', 1_000, { recoversFrom });
+    await until(async () => one.trouble !== undefined);
+    expect(one.trouble).toContain('its recovery has begun and not ended');
+    await expect(one.write('/a', { expect: 0, value: '1' })).rejects.toMatchObject({ code: 'STORE_ROLLED_BACK' });
+    const late = storeOn(host, namespace, { replica: 'late', known: { epoch, store: one.sealedAs } });
+    await expect(late.start()).rejects.toMatchObject({ message: expect.stringContaining('has begun and not ended') });
+    await late.stop();
+    expect([mends.trouble, (await mends.write('/b', { expect: 0, value: '1' })).ok]).toEqual([undefined, true]);
+    expect([mends.writtenUpTo, one.trouble]).toEqual([recoversFrom, expect.any(String)]);
+    await mends.beginEpoch('whole', 1_000);
+    await until(async () => one.trouble === undefined);
+    expect([one.epoch, (await one.get('/b', { fresh: true })).record?.value]).toEqual(['whole', '1']);
   });
 });
 

@@ -4,9 +4,9 @@ import type { Clock } from '../../clock.ts';
 import type { StoredRecord } from '../store.ts';
 import type { Timeline, Version } from '../timeline.ts';
 import { LiveReplicas } from './live-replicas.ts';
-import type { KnownStore } from './meta-record.ts';
+import type { BeforeStart } from './meta-record.ts';
 import type { HostRecord } from './records/host-records.ts';
-import { isReplicaName, type ReadRecord, type Sight } from './records/record-format.ts';
+import { isReplicaName, type ReadRecord, replicaName, type Sight } from './records/record-format.ts';
 import {
   believes,
   type IsRevoked,
@@ -29,18 +29,6 @@ export interface StoreSize {
   bytes: number;
 }
 
-/** What is known before the first list. */
-export interface BeforeStart {
-  /** Names this process among those that share the store, also after a restart. */
-  replica: string;
-  /** The store that this replica has used; absent = none. */
-  known?: KnownStore | undefined;
-  /** Believes every sealed record that is there at the start, as commands do that bring records back. */
-  trusts?: boolean;
-  /** What this replica itself knows of a record that was written after the last heartbeats; default: nothing. */
-  isRevoked?: IsRevoked;
-}
-
 export interface IntakeOptions extends RecordReaderOptions {
   /** Measures silence. */
   clock: Clock;
@@ -60,6 +48,8 @@ export class Intake {
   /** Records that this process has just written. */
   readonly #own = new Set<string>();
   #isRevoked: IsRevoked = () => false;
+  /** Of a command that brings records back: what this replica had said before. */
+  #kept: { setBackIn: string | undefined } | undefined;
   /** The newest version in the last whole list, but for what a replica has written after the host was set back. */
   newest = 0;
 
@@ -103,7 +93,13 @@ export class Intake {
     records: readonly HostRecord[],
     { epoch, replica, known, trusts = false, isRevoked = () => false }: BeforeStart & { epoch: string },
   ): { judge: Judge; doubt: string | undefined } {
-    if (trusts) return { judge: () => undefined, doubt: undefined };
+    if (trusts) {
+      const own = records.find(({ name }) => name === replicaName(replica));
+      const read = own && this.#reader.read(own, 0);
+      const { sight } = read?.kind === 'replica' ? read : {};
+      this.#kept = { setBackIn: sight?.isSetBack === true ? sight.epoch : undefined };
+      return { judge: () => undefined, doubt: undefined };
+    }
     this.#isRevoked = isRevoked;
     const told = records.flatMap((found) => {
       // To read them all would check and parse each record twice.
@@ -141,9 +137,10 @@ export class Intake {
     const { since, graves } = this.succession;
     graves.forget(since);
     const { gone, since: judges } = graves.told();
-    const told = { gone, since: Math.max(since, judges) };
-    if (places.length > mostPutBack) return { ...known, ...told, epoch, isSetBack, putBack: 'tooMany', guesses: [] };
-    return { ...known, ...told, epoch, isSetBack, putBack, guesses };
+    const kept = this.#kept && { writtenUpTo: this.newest, ...(this.#kept.setBackIn === epoch && { isSetBack: true }) };
+    const told = { isSetBack, gone, since: Math.max(since, judges), ...kept };
+    if (places.length > mostPutBack) return { ...known, ...told, epoch, putBack: 'tooMany', guesses: [] };
+    return { ...known, ...told, epoch, putBack, guesses };
   }
 
   /** What another replica knows that lives: its records that were put back are given up here too, one with each change that is no record's. */
@@ -233,7 +230,8 @@ export class Intake {
     this.#keys.clear();
     for (const found of records) {
       const read = this.#reader.read(found, offset, judge);
-      if (read.kind !== 'replica' || read.sight?.isSetBack !== true) this.newest = Math.max(this.newest, found.version);
+      const { isSetBack = false, writtenUpTo = found.version } = (read.kind === 'replica' && read.sight) || {};
+      if (!isSetBack) this.newest = Math.max(this.newest, writtenUpTo);
       if (read.kind === 'replica') this.replicas.hear(read);
       this.#reader.note(found.name, read, before.newest(found.data['key'] ?? '')?.record);
       if (read.kind !== 'record') continue;

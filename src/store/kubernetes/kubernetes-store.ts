@@ -12,7 +12,7 @@ import { Emptying } from './emptying.ts';
 import { Hearing } from './hearing.ts';
 import { allIn, Intake, type StoreSize, type Taken } from './intake.ts';
 import { type LiveReplicas, othersAnswerMs } from './live-replicas.ts';
-import { MetaRecord } from './meta-record.ts';
+import { type EpochOptions, MetaRecord } from './meta-record.ts';
 import { OpenQuestions } from './open-questions.ts';
 import { OwnRecord, sealRecordOf } from './own-record.ts';
 import { Pulse, silenceMs } from './pulse.ts';
@@ -139,7 +139,8 @@ export class KubernetesStore extends TimelineStore {
 
   /** Why nothing of this store may be believed; undefined while it knows all but the last seconds. */
   get trouble(): string | undefined {
-    if (this.#wentBack !== undefined) return this.#wentBack;
+    const doubt = this.#wentBack ?? this.#meta.trouble;
+    if (doubt !== undefined) return doubt;
     const silence = this.#pulse.trouble;
     if (silence === undefined) return undefined;
     return `the store in ${this.#host.place} is out of reach: ${this.#hostTrouble ?? silence}`;
@@ -187,7 +188,12 @@ export class KubernetesStore extends TimelineStore {
   }
 
   override async currentRevision(options: { fresh?: boolean } = {}): Promise<number> {
-    if (options.fresh === true) await this.#fresh();
+    if (options.fresh === true) {
+      this.mustBeOpen('read');
+      this.#mustBeWhole();
+      // Everything that was written before is in memory when it has come back.
+      await this.#hearing.read(() => this.#pulse.beat());
+    }
     return super.currentRevision();
   }
 
@@ -250,26 +256,19 @@ export class KubernetesStore extends TimelineStore {
     if (due !== undefined) this.timeline.compact(due);
   }
 
-  /** Waits until everything that was written before is in memory. */
-  async #fresh(): Promise<void> {
-    this.mustBeOpen('read');
-    this.#mustBeWhole();
-    await this.#hearing.read(() => this.#pulse.beat());
-  }
-
   get size(): StoreSize {
     return this.#intake.size;
   }
 
   /** When the last replica wrote before the start: what was revoked later may be missing in a store that was set back. */
   get writtenUpTo(): number {
-    return this.#meta.now.offset + this.#intake.newest;
+    return this.#meta.now.recoversFrom ?? this.#meta.now.offset + this.#intake.newest;
   }
 
   /** From here on every revision is above `revision`, and means nothing to who knows an older epoch. For a store that nobody serves. */
-  async beginEpoch(epoch: string, revision: number, former: readonly string[] = []): Promise<void> {
+  async beginEpoch(epoch: string, revision: number, options: EpochOptions = {}): Promise<void> {
     this.mustBeOpen('renumber');
-    await this.#meta.beginEpoch(epoch, Math.max(this.#meta.now.offset, revision + 1 - this.#reached), former);
+    await this.#meta.beginEpoch(epoch, Math.max(this.#meta.now.offset, revision + 1 - this.#reached), options);
     await this.#arrivals.wait(() => this.epoch === epoch);
   }
 
@@ -296,7 +295,8 @@ export class KubernetesStore extends TimelineStore {
   }
 
   #mustBeWhole(): void {
-    if (this.#wentBack !== undefined) throw new StoreFault('STORE_ROLLED_BACK', this.#wentBack);
+    const why = this.#wentBack ?? this.#meta.trouble;
+    if (why !== undefined) throw new StoreFault('STORE_ROLLED_BACK', why);
   }
 
   async #firstList(): Promise<void> {
@@ -354,7 +354,7 @@ export class KubernetesStore extends TimelineStore {
     const [{ offset }, timeline] = [this.#meta.now, this.timeline];
     const read = type === 'delete' ? undefined : this.#intake.readNext(found, offset, timeline);
     if (read?.kind === 'replica') this.#heardOf(read);
-    if (found.name === metaName && read !== undefined && this.#meta.isNews(read)) this.#host.listAgain();
+    if (found.name === metaName && read !== undefined && this.#meta.hear(read)) this.#host.listAgain();
     const taken = this.#intake.take(found, read, { offset, timeline });
     if (taken === undefined) timeline.reach(offset + found.version);
     else {

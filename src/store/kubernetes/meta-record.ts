@@ -3,6 +3,7 @@
 import { StoreFault } from '../errors.ts';
 import type { HostRecords } from './records/host-records.ts';
 import { metaData, metaName, type ReadRecord, readRecord, type StoreMeta } from './records/record-format.ts';
+import type { IsRevoked } from './trust/last-seen.ts';
 import type { Seals } from './trust/seals.ts';
 
 /** What a replica knows of the store that it has used; undefined = it has used none. */
@@ -14,6 +15,25 @@ export interface KnownStore {
   told?: number | undefined;
 }
 
+/** What is known before the first list. */
+export interface BeforeStart {
+  /** Names this process among those that share the store, also after a restart. */
+  replica: string;
+  /** The store that this replica has used; absent = none. */
+  known?: KnownStore | undefined;
+  /** Believes every sealed record that is there at the start, as commands do that bring records back. */
+  trusts?: boolean;
+  /** What this replica itself knows of a record that was written after the last heartbeats; default: nothing. */
+  isRevoked?: IsRevoked;
+}
+
+export interface EpochOptions {
+  /** Epochs that replicas know and the store does not, because it was set back to before them. */
+  former?: readonly string[];
+  /** Of a recovery: see StoreMeta. No server starts in this epoch, and the recovery ends with the next one. */
+  recoversFrom?: number;
+}
+
 /** A replica that was away for more restores and migrations is told that it belongs to another store. */
 const mostEpochs = 50;
 
@@ -21,11 +41,18 @@ const mostEpochs = 50;
 export const wayOutOfSetBack =
   'stop every replica and run "hostward store recover" with --journals FOLDER for the dataDir of every other one, which keeps revoked keys dead';
 
+/** Of a replica that runs. */
+const halfDone =
+  'its recovery has begun and not ended, and nothing of it is served until then; if "hostward store recover" was broken off, stop every replica and run it again with the same journals';
+
 export class MetaRecord {
   readonly #host: HostRecords;
   readonly #newEpoch: () => string;
   #seals: Seals;
   #now: StoreMeta = { offset: 0, epoch: '', earlier: [] };
+  /** Of a recovery that another process has begun. */
+  #isHalfDone = false;
+  #recovers = false;
 
   constructor(host: HostRecords, { newEpoch, seals }: { newEpoch: () => string; seals: Seals }) {
     this.#host = host;
@@ -54,22 +81,39 @@ export class MetaRecord {
     }
     if (known?.store !== undefined && store !== known.store)
       throw this.#refused('it was sealed and is not any more: somebody has edited it');
+    this.#recovers = recovers;
+    if (this.#now.recoversFrom !== undefined && !recovers)
+      throw this.notKnown('a recovery of it has begun and not ended');
     seals.useStore(store);
+  }
+
+  /** Why nothing of the store may be believed: perhaps only a part of what was revoked is revoked again. */
+  get trouble(): string | undefined {
+    return this.#isHalfDone ? `the store in ${this.#host.place}: ${halfDone}` : undefined;
   }
 
   /** Whether all revisions change with it. One that is not believed, or of an epoch that is over, says nothing. */
   isNews(read: ReadRecord): boolean {
     if (read.kind !== 'meta') return false;
-    const { epoch, offset, earlier, store } = read.meta;
+    const { epoch, offset, earlier, store, recoversFrom } = read.meta;
     const now = this.#now;
     if (this.#seals.isSealed && epoch !== now.epoch && !earlier.includes(now.epoch)) return false;
-    return epoch !== now.epoch || offset !== now.offset || store !== now.store;
+    const isSame = epoch === now.epoch && offset === now.offset && store === now.store;
+    return !isSame || recoversFrom !== now.recoversFrom;
+  }
+
+  /** True if it is news, and a list must come. A recovery that begins is believed at once, and its end with that list. */
+  hear(read: ReadRecord): boolean {
+    if (read.kind !== 'meta' || !this.isNews(read)) return false;
+    if (read.meta.recoversFrom !== undefined) this.#isHalfDone = !this.#recovers;
+    return true;
   }
 
   /** With a list of all records, because it numbers them. */
   take(read: ReadRecord): void {
     if (read.kind !== 'meta' || !this.isNews(read)) return;
     this.#now = read.meta;
+    this.#isHalfDone = read.meta.recoversFrom !== undefined && !this.#recovers;
     if (!this.#seals.isSealed) this.#seals.useStore(read.meta.store);
   }
 
@@ -78,10 +122,10 @@ export class MetaRecord {
     await this.#host.create(metaName, this.#seals.applied(metaName, metaData(this.#now)));
   }
 
-  /** `former`: epochs that replicas know and the store does not, because it was set back to before them. */
-  beginEpoch(epoch: string, offset: number, former: readonly string[]): Promise<void> {
+  beginEpoch(epoch: string, offset: number, { former = [], recoversFrom }: EpochOptions): Promise<void> {
     const earlier = [...new Set([...this.#now.earlier, this.#now.epoch, ...former])].slice(-mostEpochs);
-    return this.#write({ ...this.#now, offset, epoch, earlier });
+    const { recoversFrom: _, ...now } = this.#now;
+    return this.#write({ ...now, offset, epoch, earlier, ...(recoversFrom !== undefined && { recoversFrom }) });
   }
 
   beginSealing(): void {

@@ -2,7 +2,7 @@
 import type { Clock } from '../../clock.ts';
 import type { Store } from '../store.ts';
 import type { TimelineStoreOptions } from '../timeline-store.ts';
-import type { BeforeStart } from './intake.ts';
+import type { BeforeStart } from './meta-record.ts';
 import type { RoomOptions } from './record-writer.ts';
 import type { HostRecords } from './records/host-records.ts';
 import type { RecordReaderOptions } from './trust/record-reader.ts';

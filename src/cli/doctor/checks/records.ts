@@ -158,10 +158,9 @@ const isOwn: Check = {
       'correct hostward.management.store.kubernetes: kubeconfig and namespace; after a loss see `hostward docs replicas`, "Back up and bring back"';
     const known = await knownStore(patient.context, server.dataDir);
     const stray = strayFrom(known, meta);
-    if (stray === 'older')
-      return fault(`the records in ${namespace} were set back to before the last recovery or migration`, {
-        mend: wayOutOfSetBack,
-      });
+    const older = stray === 'older' && 'were set back to before the last recovery or migration';
+    const why = meta?.recoversFrom === undefined ? older : 'are half recovered';
+    if (why !== false) return fault(`the records in ${namespace} ${why}`, { mend: wayOutOfSetBack });
     if (stray === 'another')
       return fault(
         `this replica has used a store in ${namespace}, and ${meta === undefined ? 'no store is there' : 'the store there is another one'}`,

@@ -100,7 +100,7 @@ export const managementCommands: readonly CommandSpec[] = [
     maxOperands: 0,
     summary: 'Go on with a store in a cluster that was set back to an older state',
     details: [
-      'After a restore of etcd the cluster has forgotten changes, and the servers answer 503. Stop every server, and run this once; it refuses while it hears another replica. Every resourceVersion is then above all that were given out, and what was revoked since is revoked again, because the journals of revocations list it: the one in dataDir, and those of the other replicas in the folders given with --journals.',
+      'After a restore of etcd the cluster has forgotten changes, and the servers answer 503. Stop every server, and run this once; it refuses while it hears another replica. Every resourceVersion is then above all that were given out, and what was revoked since is revoked again, because the journals of revocations list it: the one in dataDir, and those of the other replicas in the folders given with --journals. If it is broken off, no server starts until it was run again, with the same journals.',
       'Where a journal is missing or damaged, revocations may be unknown, so every key is disabled until an administrator enables it; --trust-keys leaves the keys as they are. With --dry-run the command only says which journals are missing or damaged.',
     ],
     options: [

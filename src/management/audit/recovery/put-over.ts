@@ -27,14 +27,19 @@ const pageRecords = 500;
 /** Above the generation of any direct token that was issued since the backup: a key is not changed so often. */
 const blindGenerations = 1_000_000;
 
-export async function putOver(
-  store: Store,
-  known: Known,
-  { disablesKeys, isComplete = known.journal.kind === 'whole' }: { disablesKeys: boolean; isComplete?: boolean },
-): Promise<Applied> {
+export interface PutOverOptions {
+  /** For want of a journal. */
+  disablesKeys: boolean;
+  /** No revocation can be unknown; default: what the journal says. */
+  isComplete?: boolean;
+  /** Above the generation of every key of the store, and the same when an attempt is repeated; absent = there is only one attempt. */
+  blindFrom?: number;
+}
+
+export async function putOver(store: Store, known: Known, options: PutOverOptions): Promise<Applied> {
   const applied: Applied = { keys: 0, deleted: 0, changed: 0, disabled: 0, doubted: [] };
   for (const [name, record] of known.names)
-    await store.write(recordsPrefix + name, { expect: undefined, value: JSON.stringify(record) });
+    await mustWrite(store, recordsPrefix + name, { expect: undefined, value: JSON.stringify(record) });
   const atRevision = await store.currentRevision();
   let afterKey: string | undefined;
   for (;;) {
@@ -42,7 +47,7 @@ export async function putOver(
     const page = await store.list(keyPrefix, { atRevision, limit: pageRecords, ...place });
     if (page.kind !== 'page')
       throw new Error('restore the keys: the store has compacted the revision that was being read; try again');
-    await Promise.all(page.records.map((record) => onKey(store, record, { known, disablesKeys, isComplete, applied })));
+    await Promise.all(page.records.map((record) => onKey(store, record, { ...options, known, applied })));
     afterKey = page.records.at(-1)?.key;
     if (!page.hasMore) return applied;
   }
@@ -51,9 +56,9 @@ export async function putOver(
 async function onKey(
   store: Store,
   { key, value, revision }: StoredRecord,
-  of: { known: Known; disablesKeys: boolean; isComplete: boolean; applied: Applied },
+  of: PutOverOptions & { known: Known; applied: Applied },
 ): Promise<void> {
-  const { known, disablesKeys, isComplete, applied } = of;
+  const { known, disablesKeys, isComplete = known.journal.kind === 'whole', blindFrom, applied } = of;
   const object = JSON.parse(value) as KubeObject;
   const part = hiddenPart(object);
   if (part === undefined) return;
@@ -62,7 +67,7 @@ async function onKey(
   let now: KubeObject | undefined = revocation === undefined ? object : reapply(object, revocation);
   if (now === undefined) {
     applied.deleted++;
-    await store.write(key, { expect: revision, value: undefined });
+    await mustWrite(store, key, { expect: revision, value: undefined });
     return;
   }
   if (toStoredText(now) !== toStoredText(object)) applied.changed++;
@@ -72,13 +77,21 @@ async function onKey(
       applied.disabled++;
       now = disabledByRestore(now);
     }
-    const tokenGeneration = (hiddenPart(now)?.record.tokenGeneration ?? 0) + blindGenerations;
+    const generation = hiddenPart(now)?.record.tokenGeneration ?? 0;
+    const tokenGeneration = Math.max(generation, (blindFrom ?? generation) + blindGenerations);
     now = withRecord(now, { tokenGeneration });
   }
   const text = toStoredText(now);
   if (text === value) return;
   const metadata = { ...now.metadata, generation: (now.metadata.generation ?? 0) + 1 };
-  await store.write(key, { expect: revision, value: toStoredText({ ...now, metadata }) });
+  await mustWrite(store, key, { expect: revision, value: toStoredText({ ...now, metadata }) });
+}
+
+/** A revocation that another program has kept from being written would be lost without a word. */
+async function mustWrite(store: Store, key: string, change: Parameters<Store['write']>[1]): Promise<void> {
+  const written = await store.write(key, change);
+  if (written.ok || (change.value === undefined && written.current === undefined)) return;
+  throw new Error(`bring back "${key}": another program writes to the store; stop it and try again`);
 }
 
 function isDisabled(object: KubeObject): boolean {

@@ -14,7 +14,7 @@ import { isRecord, parsedJson } from '../../../object/text/json.ts';
 import { StoreFault } from '../../../store/errors.ts';
 import type { HistoryLimits } from '../../../store/history-limits.ts';
 import { KubernetesStore } from '../../../store/kubernetes/kubernetes-store.ts';
-import { wayOutOfSetBack } from '../../../store/kubernetes/meta-record.ts';
+import { type EpochOptions, wayOutOfSetBack } from '../../../store/kubernetes/meta-record.ts';
 import { wordsOf } from '../../../store/kubernetes/own-record.ts';
 import type { RoomOptions } from '../../../store/kubernetes/record-writer.ts';
 import type { HostRecords } from '../../../store/kubernetes/records/host-records.ts';
@@ -248,8 +248,8 @@ export class HostDatabase extends KubernetesStore {
     raiseRevision(path, revision);
   }
 
-  override async beginEpoch(epoch: string, revision: number, former?: readonly string[]): Promise<void> {
-    await super.beginEpoch(epoch, revision, former);
+  override async beginEpoch(epoch: string, revision: number, options?: EpochOptions): Promise<void> {
+    await super.beginEpoch(epoch, revision, options);
     this.#remembers = true;
     await this.#remember();
   }

@@ -85,15 +85,20 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
       return { folder, journal: stateOf(journal, { isCut, isLate }), until };
     });
     const knowsAll = missing.length === 0 && journals.every(({ journal }) => journal.kind === 'whole');
-    const highest = Math.max(foundAt, ...known.map(({ highestRevision }) => highestRevision));
+    // Of the first attempt, if one was broken off: so this one ends as that would have ended.
+    const { writtenUpTo: recoversFrom } = database;
+    const highest = Math.max(recoversFrom, ...known.map(({ highestRevision }) => highestRevision));
     const former = replicas.flatMap((replica) => replica?.epoch ?? []);
     const all = knownTogether(known as [Known, ...Known[]]);
     const disablesKeys = !options.trustsKeys && !knowsAll;
     const found = { foundAt, journals, missing, knowsAll };
     if (options.isDryRun === true) return { kind: 'judged', ...found };
     try {
-      await database.beginEpoch(randomBytes(8).toString('hex'), knowsAll ? highest : highest + blindJump, former);
-      const applied = await putOver(database, all, { disablesKeys, isComplete: knowsAll });
+      const above = knowsAll ? highest : highest + blindJump;
+      await database.beginEpoch(newEpoch(), above, { former, recoversFrom });
+      const applied = await putOver(database, all, { disablesKeys, isComplete: knowsAll, blindFrom: recoversFrom });
+      // Until this write no server starts.
+      await database.beginEpoch(newEpoch(), above);
       const revision = await database.currentRevision({ fresh: true });
       return { kind: 'done', ...applied, ...found, revision };
     } catch (cause) {
@@ -104,6 +109,8 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
   }
 }
 
+const newEpoch = () => randomBytes(8).toString('hex');
+
 /** Some records are written already, and nobody can say which. */
 function unfinished(cause: unknown, disablesKeys: boolean): RestoreFault {
   const why = cause instanceof Error ? cause.message : String(cause);
@@ -113,7 +120,7 @@ function unfinished(cause: unknown, disablesKeys: boolean): RestoreFault {
   return new RestoreFault('environment', `${what}: ${why}`, {
     cause,
     saysAll: true,
-    hint: 'look whether the cluster answers, and run it again before any server starts',
+    hint: 'look whether the cluster answers, and run it again with the same journals; no server starts until it has ended',
   });
 }
 

@@ -9,6 +9,8 @@ const recordFormat = 2;
 /** Records of format 1 have no seal. A program that knows no seals does not start on a store that has them. */
 const unsealedFormat = 1;
 export const sealedFormat = 2;
+/** The record of a store whose recovery has begun and not ended: a program that does not know that mark does not start on it. */
+const recoveringFormat = 3;
 
 /** The offset of revisions and the epoch that they belong to. */
 export const metaName = 'hostward-meta';
@@ -24,6 +26,8 @@ export interface StoreMeta {
   earlier: readonly string[];
   /** Names the store in the seals of its records; absent = they have none. */
   store?: string;
+  /** A recovery has begun and not ended. Up to this revision the store had been written before it. */
+  recoversFrom?: number;
 }
 
 export type HostData = Readonly<Record<string, string>>;
@@ -46,6 +50,8 @@ export interface Sight {
   isNew: boolean;
   /** It has seen a later state of the store than the one that is there now. */
   isSetBack: boolean;
+  /** Of a command that brings records back: the newest version before it, so that its own heartbeats do not make the store younger. */
+  writtenUpTo?: number;
 }
 
 export type ReadReplica = Pick<ReadRecord & { kind: 'replica' }, 'replica' | 'sight'>;
@@ -87,17 +93,20 @@ export function recordData(
   return { ...data, created: String(createRevision - offset), replaced: String(revision - offset) };
 }
 
-export function metaData({ offset, epoch, earlier, store }: StoreMeta): HostData {
-  const data = { format: String(unsealedFormat), offset: String(offset), epoch, earlier: earlier.join(' ') };
+export function metaData({ offset, epoch, earlier, store, recoversFrom }: StoreMeta): HostData {
+  const format = String(recoversFrom === undefined ? unsealedFormat : recoveringFormat);
+  const mark = recoversFrom !== undefined && { recoversFrom: String(recoversFrom) };
+  const data = { format, offset: String(offset), epoch, earlier: earlier.join(' '), ...mark };
   return store === undefined ? data : { ...data, store };
 }
 
 /** `beat` makes every write of a replica a change. */
 export function replicaData(
   { replica, beat, about }: { replica: string; beat: number; about: string },
-  { epoch, reached, since, putBack, guesses, gone, isNew, isSetBack }: Sight,
+  { epoch, reached, since, putBack, guesses, gone, isNew, isSetBack, writtenUpTo }: Sight,
 ): HostData {
-  const marks = { ...(isSetBack && { setBack: 'yes' }), ...(isNew && { new: 'yes' }) };
+  const found = writtenUpTo !== undefined && { writtenUpTo: String(writtenUpTo) };
+  const marks = { ...(isSetBack && { setBack: 'yes' }), ...(isNew && { new: 'yes' }), ...found };
   const guessed = guesses.length > 0 && { guesses: guesses.join(' ') };
   const sight = { epoch, reached: String(reached), since: String(since), gone: gone.join(' '), ...guessed, ...marks };
   const told = putBack === 'tooMany' ? putBack : putBack.join(' ');
@@ -107,12 +116,10 @@ export function replicaData(
 export function readRecord({ name, version, data }: HostRecord, offset: number): ReadRecord {
   const format = Number(data['format']);
   if (!Number.isInteger(format) || format < 1) return { kind: 'unusable', why: 'it is damaged, or of another program' };
-  if (format > recordFormat)
-    return {
-      kind: 'unusable',
-      why: `a newer version has written it in format ${format}; this one reads ${recordFormat}`,
-    };
-  if (name === metaName) return readMeta(data);
+  const newest = name === metaName ? recoveringFormat : recordFormat;
+  if (format > newest)
+    return { kind: 'unusable', why: `a newer version has written it in format ${format}; this one reads ${newest}` };
+  if (name === metaName) return readMeta(data, format === recoveringFormat);
   if (isReplicaName(name)) return readReplica(data);
   const { key, value, created } = data;
   if (key === undefined || value === undefined) return { kind: 'unusable', why: 'its key or its value is missing' };
@@ -125,12 +132,14 @@ export function readRecord({ name, version, data }: HostRecord, offset: number):
   return { kind: 'record', record };
 }
 
-function readMeta({ offset, epoch, earlier = '', store }: HostData): ReadRecord {
+function readMeta({ offset, epoch, earlier = '', store, ...data }: HostData, isRecovering: boolean): ReadRecord {
   const number = wholeNumber(offset ?? '');
-  if (number === undefined || epoch === undefined || epoch === '')
-    return { kind: 'unusable', why: 'its offset or its epoch is damaged' };
+  const recoversFrom = isRecovering ? wholeNumber(data['recoversFrom'] ?? '') : undefined;
+  if (number === undefined || epoch === undefined || epoch === '' || (isRecovering && recoversFrom === undefined))
+    return { kind: 'unusable', why: 'its offset, its epoch or the mark of a recovery is damaged' };
   const meta = { offset: number, epoch, earlier: earlier.split(' ').filter((one) => one !== '') };
-  return { kind: 'meta', meta: store === undefined ? meta : { ...meta, store } };
+  const more = { ...(store !== undefined && { store }), ...(recoversFrom !== undefined && { recoversFrom }) };
+  return { kind: 'meta', meta: { ...meta, ...more } };
 }
 
 function readReplica({ replica, beat, about = '', ...data }: HostData): ReadRecord {
@@ -141,10 +150,12 @@ function readReplica({ replica, beat, about = '', ...data }: HostData): ReadReco
 
 function sightIn(data: HostData): Sight | undefined {
   const { epoch, reached, since, putBack, guesses = '', gone = '', new: isNew, setBack } = data;
+  const writtenUpTo = wholeNumber(data['writtenUpTo'] ?? '');
   const [to, from] = [wholeNumber(reached ?? ''), wholeNumber(since ?? '')];
   if (epoch === undefined || putBack === undefined || to === undefined || from === undefined) return undefined;
   const wordsOf = (text: string) => text.split(' ').filter((one) => one !== '');
-  const marks = { isNew: isNew === 'yes', isSetBack: setBack === 'yes' };
+  const found = writtenUpTo !== undefined && { writtenUpTo };
+  const marks = { isNew: isNew === 'yes', isSetBack: setBack === 'yes', ...found };
   const told = putBack === 'tooMany' ? putBack : wordsOf(putBack);
   return { epoch, reached: to, since: from, putBack: told, guesses: wordsOf(guesses), gone: wordsOf(gone), ...marks };
 }

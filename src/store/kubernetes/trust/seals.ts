@@ -51,7 +51,8 @@ export class Seals {
   applied(name: string, data: HostData): HostData {
     const [key] = this.#keys;
     if (this.#store === undefined || key === undefined) return data;
-    const whole = { ...data, format: String(sealedFormat), store: this.#store, sealKey: String(key.version) };
+    const format = String(Math.max(sealedFormat, Number(data['format'])));
+    const whole = { ...data, format, store: this.#store, sealKey: String(key.version) };
     return { ...whole, seal: sealOf(key, name, whole).toString('base64url') };
   }
 

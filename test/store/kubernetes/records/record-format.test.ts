@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { nameOf, readRecord, recordData } from '../../../../src/store/kubernetes/records/record-format.ts';
+import {
+  metaData,
+  metaName,
+  nameOf,
+  readRecord,
+  recordData,
+  type StoreMeta,
+} from '../../../../src/store/kubernetes/records/record-format.ts';
 
 describe('readRecord()', () => {
   const key = '/r/a';
@@ -24,5 +31,22 @@ describe('readRecord()', () => {
     ['of a newer format', { format: '1000' }, /^a newer version has written it in format 1000/],
   ])('does not use a record %s', (_, change, why) => {
     expect(read(change)).toEqual({ kind: 'unusable', why: typeof why === 'string' ? why : expect.stringMatching(why) });
+  });
+});
+
+describe('the record of a store whose recovery has begun', () => {
+  const meta: StoreMeta = { offset: 7, epoch: 'half', earlier: ['first'], recoversFrom: 40 };
+  const read = (data: Record<string, string>) => readRecord({ name: metaName, version: 5, data }, 0);
+
+  it('has a format of its own, which no program reads that does not know the mark', () => {
+    const data = metaData(meta);
+    expect([data['format'], read(data)]).toEqual(['3', { kind: 'meta', meta }]);
+    expect(read({ ...data, format: '4' })).toMatchObject({ kind: 'unusable' });
+    const { recoversFrom: _, ...whole } = meta;
+    expect(metaData(whole)['format']).toBe('1');
+  });
+
+  it('is not read without the revision from which it is recovered', () => {
+    expect(read({ ...metaData(meta), recoversFrom: '' })).toMatchObject({ kind: 'unusable' });
   });
 });
