@@ -113,6 +113,12 @@ describe('the checker of stores', () => {
         'kill return after a host write both',
         'kill return before a beat both',
         'cut deleted  ',
+        'lag flicker  ',
+        'cut ambush  ',
+        'kill ambush  ',
+        'kill ambush before a beat other',
+        'kill ambush before a beat both',
+        'kill ambush after a write both',
       ]),
     );
   });

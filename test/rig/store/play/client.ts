@@ -29,6 +29,8 @@ const oldest = 30;
 const ahead = 5;
 /** A refused one is soon answered. */
 const remakes = 4;
+/** The replica whose stream lags has heard all that was before. */
+const heardAfterMs = 60;
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 export class Client {
@@ -83,6 +85,16 @@ export class Client {
       }
       case 'remake':
         for (let nth = 0; nth < remakes; nth++) await this.write(this.#recorder.lastRemoved ?? keys[0], 0, false);
+        return;
+      case 'flicker':
+        await new Promise((resolve) => setTimeout(resolve, heardAfterMs));
+        this.#recorder.fallsAt('flicker');
+        await this.write(step.key, 0, false);
+        await this.write(step.key, this.#known.get(step.key) ?? 0, true);
+        this.#recorder.flickered(step.key);
+        return;
+      case 'ambush':
+        await this.#ambush();
         return;
       case 'list':
         await this.#list(step);
@@ -177,6 +189,14 @@ export class Client {
       await this.#ask({ verb: 'read', keys: [...keys], atRevision: at });
     }
     await this.#follow('/', oldestReadable, false);
+  }
+
+  async #ambush(): Promise<void> {
+    const key = await this.#recorder.flicker();
+    if (key === undefined) return;
+    const making = this.write(key, 0, false);
+    this.#recorder.fallsAt('ambush');
+    await making;
   }
 
   async #list({ prefix, at }: Extract<Step, { do: 'list' }>): Promise<void> {

@@ -12,6 +12,10 @@ export type Step =
   | { do: 'chase' }
   /** Makes a key again that somebody is about to remove. */
   | { do: 'remake' }
+  /** Makes a key and removes it at once, so that another replica may hear of both too late. */
+  | { do: 'flicker'; key: string }
+  /** Waits for that, and makes the key again before it may be heard. */
+  | { do: 'ambush' }
   | { do: 'list'; prefix: string; at: 'now' | 'old' | 'future' }
   /** All pages at the revision of the first, with `between` other steps of other clients in between. */
   | { do: 'pages'; prefix: string; limit: number; between: number }
@@ -22,17 +26,17 @@ export type Step =
   | { do: 'compact'; keep: number }
   | { do: 'wait'; turns: number };
 
-/** Strikes when the nth question is asked, or answered, or with the first answer since then to a write, or to a delete, that has succeeded. */
+/** Strikes when the nth question is asked, or answered, or with the first answer since then to a write, or to a delete, that has succeeded, or when a key begins to flicker, or an ambush makes it again. */
 export interface Blow {
-  does: 'kill' | 'fill' | 'makeRoom' | 'cut' | 'freeze';
+  does: 'kill' | 'fill' | 'makeRoom' | 'cut' | 'freeze' | 'lag';
   nth: number;
-  at: 'call' | 'return' | 'written' | 'deleted';
+  at: 'call' | 'return' | 'written' | 'deleted' | 'flicker' | 'ambush';
   /** A question takes a while to be heard: at once, none of those that are open has happened. */
   laterMs: number;
   /** When a kill ends the process, or a freeze stops it. Absent = now. */
   moment?: Moment;
   whom?: Whom;
-  /** For how long a process that is frozen stands still. */
+  /** For how long a process that is frozen stands still, or its stream lags. */
   forMs?: number;
 }
 
@@ -62,6 +66,10 @@ const shareFrozen = 0.15;
 /** Shorter and longer than a replica may hear nothing and still believe that it is up to date. */
 const stillMs = [50, 400, 400, 6_000] as const;
 const shareSly = 0.3;
+const shareFlickering = 0.3;
+const shareAmbushed = 0.6;
+/** Two writes take less, also on a busy machine. */
+const flickerLagMs = 250;
 const shareChased = 0.3;
 const shareEnded = 0.4;
 
@@ -104,6 +112,12 @@ export function planOf(seed: number, promises: Promises): Plan {
     const at = sly.between(Math.floor(count / 4), Math.floor((count * 3) / 4));
     blows.push({ laterMs: 0, nth: at, at: 'return', ...(promises.canBeCut ? slyBlow(sly) : ofOneProcess) });
   }
+  const flicker = new Chance(seed, 'store flicker');
+  if (promises.canBeCut && flicker.isHit(shareFlickering)) {
+    addFlicker(clients, flicker);
+    blows.push({ does: 'lag', laterMs: 0, nth: 0, at: 'flicker', forMs: flickerLagMs });
+    if (flicker.isHit(shareAmbushed)) blows.push({ laterMs: 0, nth: 0, at: 'ambush', ...blowAtAmbush(flicker) });
+  }
   const last = new Chance(seed, 'store end');
   return {
     ...{ seed, clients, blows },
@@ -124,6 +138,26 @@ function slyBlow(chance: Chance): Partial<Blow> & Pick<Blow, 'does'> {
     [2, { does: 'kill', at: 'written', whom: 'both' }],
     [2, { does: 'kill', moment: chance.pick(['after a host write', 'before a beat'] as const), whom: 'both' }],
     [2, { does: 'cut', at: 'deleted' }],
+  ]);
+}
+
+/** Of two clients that talk to two replicas, about where both are as far. */
+function addFlicker([one = [], other = []]: Step[][], chance: Chance): void {
+  const key = chance.pick(keys);
+  const at = chance.whole(Math.min(one.length, other.length));
+  const gone: Step = { do: 'write', key, expect: 'any', isDelete: true };
+  one.splice(at, 0, gone, { do: 'flicker', key });
+  other.splice(at, 0, { do: 'ambush' });
+}
+
+/** While nobody but those that are struck can say that the record is no copy. */
+function blowAtAmbush(chance: Chance): Partial<Blow> & Pick<Blow, 'does'> {
+  return chance.weigh<Partial<Blow> & Pick<Blow, 'does'>>([
+    [2, { does: 'cut' }],
+    [1, { does: 'kill' }],
+    [1, { does: 'kill', moment: 'before a beat', whom: 'other' }],
+    [1, { does: 'kill', moment: 'before a beat', whom: 'both' }],
+    [1, { does: 'kill', moment: 'after a write', whom: 'both' }],
   ]);
 }
 

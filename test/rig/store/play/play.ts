@@ -44,7 +44,9 @@ async function perform({ stage, plan, history }: { stage: Stage; plan: Plan; his
         ? stage.kill?.(moment, whom)
         : does === 'freeze'
           ? stage.freeze?.(forMs, moment)
-          : blows.then(() => (does === 'cut' ? stage.cut?.() : stage.fill?.(does === 'fill')));
+          : does === 'lag'
+            ? stage.lag?.(forMs)
+            : blows.then(() => (does === 'cut' ? stage.cut?.() : stage.fill?.(does === 'fill')));
     if (does === 'kill') history.kills++;
     if (does === 'cut') history.cuts++;
     if (does === 'freeze') history.freezes = (history.freezes ?? 0) + 1;

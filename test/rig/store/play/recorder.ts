@@ -3,6 +3,9 @@ import type { Answered, Asked, History, Operation, Watched } from '../history.ts
 import type { Reach } from '../subjects/subject.ts';
 import type { Blow } from './plan.ts';
 
+/** Longer than most histories. */
+const longestAmbushMs = 500;
+
 export class Recorder {
   readonly history: History;
   /** The key of the last write that was acknowledged. */
@@ -21,6 +24,21 @@ export class Recorder {
     this.#blows = [...options.blows];
     this.#latestMs = Math.max(0, ...options.blows.map(({ laterMs }) => laterMs)) * 2;
     this.#strike = options.strike;
+  }
+
+  /** The key that has come and gone; undefined when none has in time. */
+  flicker(): Promise<string | undefined> {
+    return new Promise((resolve) => {
+      this.flickered = resolve;
+      setTimeout(() => resolve(undefined), longestAmbushMs);
+    });
+  }
+
+  /** Tells whoever waits for it. */
+  flickered: (key: string) => void = () => undefined;
+
+  fallsAt(at: 'flicker' | 'ambush'): void {
+    this.#fall(at, Number.POSITIVE_INFINITY);
   }
 
   now(): number {

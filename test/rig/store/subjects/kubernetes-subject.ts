@@ -104,6 +104,10 @@ class ReplicatedStage implements Stage {
     return this.#replicas[0].freeze(forMs, moment);
   }
 
+  lag(forMs: number): Promise<void> {
+    return this.#replicas[1].lag(forMs);
+  }
+
   /** Only what no replica believes: what one believes, the other must. */
   async tidy(): Promise<number> {
     const [here, there] = await Promise.all(this.#replicas.map((replica) => replica.aside()));
@@ -172,6 +176,11 @@ class Replica {
     await this.#open;
     await this.#process.freeze(forMs, moment);
     await this.serves();
+  }
+
+  async lag(forMs: number): Promise<void> {
+    await this.#open;
+    await this.#process.lag(forMs);
   }
 
   async aside(): Promise<string[]> {

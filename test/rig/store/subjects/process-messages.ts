@@ -19,6 +19,7 @@ export type ToStore =
   | { id: number; do: 'open'; on: PlaceOfStore; plant: Plant | undefined }
   | { id: number; do: 'close' }
   | { id: number; do: 'lurk'; lurk: Lurk | undefined }
+  | { id: number; do: 'lag'; forMs: number }
   /** The records that it leaves aside, when nobody is to be asked about them any more. */
   | { id: number; do: 'aside' }
   | { id: number; do: 'ask'; asked: Asked }

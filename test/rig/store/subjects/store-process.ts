@@ -124,6 +124,10 @@ export class StoreProcess implements Reach {
     }
   }
 
+  async lag(forMs: number): Promise<void> {
+    await this.#tellOrLose({ do: 'lag', forMs });
+  }
+
   async stop(): Promise<void> {
     if (this.#child.connected) this.#child.disconnect();
     await this.#end();

@@ -10,7 +10,7 @@ import { Lurker } from './lurking.ts';
 import { type Plant, planted } from './planted.ts';
 import { plantedReplicas } from './planted-replica.ts';
 import type { FromStore, PlaceOfStore, ToStore } from './process-messages.ts';
-import { slowToAnswer, strained } from './strained-host.ts';
+import { lagBehind, slowToAnswer, strained } from './strained-host.ts';
 import type { OpenWatch } from './subject.ts';
 
 /** On a busy machine a history may take longer than the past is kept, and nobody has asked for that to be forgotten. */
@@ -38,6 +38,9 @@ async function serve(message: ToStore): Promise<FromStore> {
       return done;
     case 'lurk':
       lurker.lurk(message.lurk);
+      return done;
+    case 'lag':
+      await lagBehind(message.forMs);
       return done;
     case 'aside':
       // A list waits as long as another replica may still answer.

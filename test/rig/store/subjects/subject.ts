@@ -37,6 +37,8 @@ export interface Stage {
   fill?(isFull: boolean): Promise<void>;
   /** The way between the store and its log breaks, and the log forgets what was before. */
   cut?(): Promise<void>;
+  /** Of two replicas, the other hears everything so much later for as long. */
+  lag?(forMs: number): Promise<void>;
   /** What an operator deletes: records whose writer was killed before anybody could say that it had written them. How many there were. */
   tidy?(): Promise<number>;
   close(): Promise<void>;
