@@ -38,6 +38,8 @@ const secretNames = /^(?:secrets\.json|token-keys\.json|ca\.(?:crt|key)|client-c
 export async function migrate(options: MigrateOptions): Promise<Migrated> {
   const from = await opened(options.from, options, true);
   try {
+    const ended = await endedIn(from, options);
+    if (ended !== undefined) return ended;
     await mustBeThere(from);
     // First, because records in a cluster are sealed with these secrets.
     await bringSecrets(secretsFolder(options.from), secretsFolder(options.to));
@@ -82,11 +84,35 @@ async function moved(from: Database, to: Database, { progress, ...options }: Mig
       );
     // First the old one, so that a break between the two leaves none that can be served by mistake.
     await from.write(movedKey, { expect: undefined, value: JSON.stringify(nameOf(options.to)) });
-    await raised.write(movedKey, { expect: undefined, value: undefined });
-    await raised.write(movingKey, { expect: undefined, value: undefined });
+    await takeMarksOff(raised);
     return { ...now, revision };
   } finally {
     if (raised !== to) await raised.stop();
+  }
+}
+
+async function takeMarksOff(to: Database): Promise<void> {
+  await to.write(movedKey, { expect: undefined, value: undefined });
+  await to.write(movingKey, { expect: undefined, value: undefined });
+}
+
+/** Of an attempt that was broken off when it had compared both stores and marked the old one: no server starts on either. */
+async function endedIn(from: Database, options: MigrateOptions): Promise<Migrated | undefined> {
+  const { record: gone } = await from.get(movedKey);
+  const { record: proof } = await from.get(proofKey);
+  if (gone === undefined || gone.value !== JSON.stringify(nameOf(options.to))) return undefined;
+  // One that is served is not open to us, and wants no end.
+  const to = await opened(options.to, options, false).catch((error: { code?: string }) => {
+    if (error.code !== 'STORE_LOCKED') throw error;
+  });
+  if (to === undefined) return undefined;
+  try {
+    const { record: moving } = await to.get(movingKey);
+    if (moving === undefined || moving.value !== proof?.value) return undefined;
+    await takeMarksOff(to);
+    return { ...(await contentOf(to)), revision: await to.currentRevision({ fresh: true }) };
+  } finally {
+    await to.stop();
   }
 }
 

@@ -8,12 +8,13 @@ import { systemClock } from '../../../../src/clock.ts';
 import type { ManagementServerSettings } from '../../../../src/config/settings/management-settings.ts';
 import { type Devcluster, startDevcluster } from '../../../../src/devcluster/devcluster.ts';
 import { silentLog } from '../../../../src/log.ts';
-import { readSecrets } from '../../../../src/management/keys/folder/data-folder.ts';
+import { proofKey, readSecrets } from '../../../../src/management/keys/folder/data-folder.ts';
 import { localSocketPath } from '../../../../src/management/server/commands/local-socket.ts';
 import { databaseFor } from '../../../../src/management/server/host/database-for.ts';
 import { recordOf } from '../../../../src/management/server/host/host-secrets.ts';
 import { migrate } from '../../../../src/management/server/moving/migrate.ts';
 import { recover } from '../../../../src/management/server/moving/recover.ts';
+import { movingKey } from '../../../../src/management/server/moving/store-marks.ts';
 import { ManagementApi } from '../../../../src/management/server/server.ts';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
 import { metaName, replicaName } from '../../../../src/store/kubernetes/records/record-format.ts';
@@ -119,6 +120,23 @@ describe('migrate()', () => {
     await expect(migrate({ from: other, to: cluster, ...parts })).rejects.toThrow(
       /records of its own|no key could be proved/,
     );
+  }, 30_000);
+
+  it('ends what was broken off between its last two writes, when no server starts on either store', async () => {
+    const [file, cluster] = [inFile('last'), inCluster('ends', await newNamespace(host), join(folder, 'secrets-ends'))];
+    const first = await opened(file);
+    await made(first, 'key');
+    await closed(first);
+    const { records, digest } = await migrate({ from: file, to: cluster, ...parts });
+    const database = await databaseFor({ server: cluster, ...parts });
+    await database.start();
+    const { record: proof } = await database.get(proofKey);
+    await database.write(movingKey, { expect: undefined, value: proof?.value });
+    await database.stop();
+    await expect(opened(cluster)).rejects.toThrow('a migration into it has not ended');
+    expect(await migrate({ from: file, to: cluster, ...parts })).toMatchObject({ records, digest });
+    await closed(await opened(cluster));
+    await expect(migrate({ from: file, to: cluster, ...parts })).rejects.toThrow('were moved already');
   }, 30_000);
 });
 
