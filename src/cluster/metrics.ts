@@ -83,7 +83,7 @@ export function windowMetrics(metrics: Metrics, labels: { cluster: string; resou
   const losses = counter(
     metrics,
     'hostward_watch_missed_changes_total',
-    'Changes that a watch did not bring; a proof found and mended them',
+    'Changes that a watch did not bring; a proof or an answer showed them, and they were mended',
     ['cluster', 'resource', 'type'],
   );
   const bugs = counter(metrics, 'hostward_window_listener_errors_total', 'Errors thrown by listeners of a window', [

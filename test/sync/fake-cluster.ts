@@ -18,6 +18,10 @@ export class FakeServer {
   #revision = 100;
   #uid = 0;
 
+  get revision(): number {
+    return this.#revision;
+  }
+
   put(resource: string, object: KubeObject): KubeObject {
     const id = idOf(resource, object.metadata);
     const before = this.objects.get(id);
@@ -160,8 +164,13 @@ export class FakeWindow<T extends Item> implements Window<T> {
   readonly #seen = new Map<Key, KubeObject>();
   readonly #listeners = new Set<WindowListener>();
   #pending: { object: KubeObject; kind: 'set' | 'removed' }[] = [];
-  #passed = 0;
+  /** When a watch event has last said that the object is gone. */
+  readonly #removedAt = new Map<Key, number>();
+  /** The version of the last list. */
+  #listed = 0;
   isHeld = false;
+  /** Events get lost on their way. */
+  isLosing = false;
   relists = 0;
   /** The objects that were asked for by name. */
   readonly finds: Key[] = [];
@@ -215,7 +224,7 @@ export class FakeWindow<T extends Item> implements Window<T> {
   }
 
   receive(object: KubeObject, kind: 'set' | 'removed'): void {
-    if (!this.hasSynced) return;
+    if (!this.hasSynced || this.isLosing) return;
     this.#pending.push({ object: structuredClone(object), kind });
     if (!this.isHeld) this.deliver();
   }
@@ -224,8 +233,9 @@ export class FakeWindow<T extends Item> implements Window<T> {
     const pending = this.#pending;
     this.#pending = [];
     for (const { object, kind } of pending) {
-      this.#passed = versionOf(object);
       this.#apply(object, kind, 'watch');
+      const key = keyOfObject(object);
+      if (!this.has(key)) this.#removedAt.set(key, versionOf(object));
     }
   }
 
@@ -259,6 +269,7 @@ export class FakeWindow<T extends Item> implements Window<T> {
     );
     this.nextList = undefined;
     this.#pending = [];
+    this.#listed = this.#server.revision;
     const there = new Set(listed.map(keyOfObject));
     const removed = [...this.#seen.keys()].filter((key) => !there.has(key));
     for (const object of listed) this.#apply(object, 'set', 'list');
@@ -289,11 +300,16 @@ export class FakeWindow<T extends Item> implements Window<T> {
   }
 
   /** As in the real window, a late answer does not overwrite a newer version, or restore a deleted object. */
-  remember(object: KubeObject): void {
-    const seen = this.#seen.get(keyOfObject(object));
-    if (versionOf(object) <= (seen === undefined ? this.#passed : versionOf(seen))) return;
-    if (this.#project(structuredClone(object)) === undefined) this.#seen.delete(keyOfObject(object));
-    else this.#seen.set(keyOfObject(object), structuredClone(object));
+  remember(object: KubeObject): boolean {
+    const key = keyOfObject(object);
+    const seen = this.#seen.get(key);
+    const goneAt = this.#removedAt.get(key) ?? 0;
+    const isHidden = this.#project(structuredClone(object)) === undefined;
+    if (seen === undefined && !isHidden && versionOf(object) <= Math.max(this.#listed, goneAt)) return false;
+    if (versionOf(object) <= (seen === undefined ? goneAt : versionOf(seen))) return true;
+    if (isHidden) this.#seen.delete(key);
+    else this.#seen.set(key, structuredClone(object));
+    return true;
   }
 
   /** As in the real window, an object newer than the deleted version stays. */

@@ -142,6 +142,12 @@ export class Cache<T extends Item> {
     }
   }
 
+  /** Whether an own removal is remembered that no such version outlives. */
+  hasForgotten(key: Key, resourceVersion: string): boolean {
+    const gone = this.#tombstones.get(key)?.version;
+    return gone !== undefined && compareVersions(resourceVersion, gone) <= 0;
+  }
+
   /**
    * Whether a list contradicts a removal that is remembered: it is as new as the removed object, and shows another object that is no newer. Only a
    * server that was set back does that.

@@ -92,8 +92,8 @@ class CombinedWindow<T extends Item> implements Window<T> {
     await Promise.all([...this.#parts.values()].map((part) => part.relist(reason)));
   }
 
-  remember(object: KubeObject): void {
-    this.#parts.get(object.metadata.namespace ?? '')?.remember(object);
+  remember(object: KubeObject, seen?: string): boolean {
+    return this.#parts.get(object.metadata.namespace ?? '')?.remember(object, seen) ?? true;
   }
 
   forget(key: Key, resourceVersion?: string): void {
@@ -213,8 +213,8 @@ class NarrowedWindow<T extends Item> implements Window<T> {
     return this.#wide.relist(reason);
   }
 
-  remember(object: KubeObject): void {
-    if (this.#matches(object.metadata.namespace ?? '')) this.#wide.remember(object);
+  remember(object: KubeObject, seen?: string): boolean {
+    return !this.#matches(object.metadata.namespace ?? '') || this.#wide.remember(object, seen);
   }
 
   forget(key: Key, resourceVersion?: string): void {

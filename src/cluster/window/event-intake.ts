@@ -27,9 +27,22 @@ export interface EventIntakeOptions<T extends Item> {
   sink: ReflectorSink;
 }
 
+/** Removals that are remembered. An answer is late by moments, so it needs only the last ones. */
+const removalLimit = 1_000;
+
+/**
+ * What is known of an object that an answer shows and the cache lacks. `newer`: the watch has not come so far yet. `removed`: an event has said so since.
+ * `unlisted`: the last list lacked it, and the answer does not say which of the two is older. `missed`: the watch has passed it without a word.
+ */
+export type Lacking = 'newer' | 'removed' | 'unlisted' | 'missed';
+
 export class EventIntake<T extends Item> {
   readonly #options: EventIntakeOptions<T>;
   #reached = '0';
+  /** Whatever was removed up to this version, by a list or long ago, is not remembered. */
+  #removedUpTo = '0';
+  /** The version of the last event after which the cache lacked the object. */
+  readonly #removed = new Map<Key, string>();
   /** The newest version among our own writes; the watch may not have reached it yet. */
   #own = '0';
 
@@ -51,14 +64,32 @@ export class EventIntake<T extends Item> {
     if (isVersion(resourceVersion)) this.#own = newest(this.#own, resourceVersion);
   }
 
-  hasPassed(resourceVersion: string | undefined): boolean {
-    return isVersion(resourceVersion) && compareVersions(resourceVersion, this.#reached) <= 0;
+  /** Events of a watch come in the order of their versions, so each one up to the version that it has reached has arrived, or never will. */
+  judgeLacking(key: Key, resourceVersion: string | undefined): Lacking {
+    if (!isVersion(resourceVersion) || compareVersions(resourceVersion, this.#reached) > 0) return 'newer';
+    const removedAt = this.#removed.get(key);
+    if (removedAt !== undefined && compareVersions(resourceVersion, removedAt) <= 0) return 'removed';
+    return compareVersions(resourceVersion, this.#removedUpTo) <= 0 ? 'unlisted' : 'missed';
+  }
+
+  #noteRemoved(key: Key, resourceVersion: string): void {
+    // The order of the map is that of the versions.
+    this.#removed.delete(key);
+    this.#removed.set(key, resourceVersion);
+    if (this.#removed.size <= removalLimit) return;
+    for (const [oldest, version] of this.#removed) {
+      this.#removed.delete(oldest);
+      this.#removedUpTo = newest(this.#removedUpTo, version);
+      break;
+    }
   }
 
   /** Begins again after a list; `isOlder`: the server has gone back in time, so versions of earlier writes mean nothing. */
   begin(list: { resourceVersion: string; isOlder: boolean }): void {
     if (list.isOlder) this.#own = '0';
     this.#reached = list.resourceVersion;
+    this.#removedUpTo = list.resourceVersion;
+    this.#removed.clear();
   }
 
   /** An echo repeats the answer to an own write, so the cache has it already. Half of all events are echoes. */
@@ -99,7 +130,9 @@ export class EventIntake<T extends Item> {
     this.#reached = rv;
     metrics.event(type);
     const effect = type === 'DELETED' ? cache.remove(object) : cache.set(object);
-    if (effect !== 'none') this.#options.sink.changed({ key: keyOfObject(object), kind: effect, origin: 'watch' });
+    const key = keyOfObject(object);
+    if (!cache.has(key)) this.#noteRemoved(key, rv);
+    if (effect !== 'none') this.#options.sink.changed({ key, kind: effect, origin: 'watch' });
     return undefined;
   }
 

@@ -154,8 +154,9 @@ export class MissedChanges<T extends Item> {
     const { object } = found;
     if (object === undefined) {
       if (known === undefined || compareVersions(known, found.listVersion) > 0) return false;
-      cache.forget(key, known);
-      this.#mended({ key, kind: 'removed', origin: 'watch' }, { remembered: known, found: undefined });
+      // Whatever is as old as that list is gone too, however late it comes.
+      cache.forget(key, found.listVersion);
+      this.mended({ key, kind: 'removed', origin: 'watch' }, { remembered: known, found: undefined });
       return true;
     }
     const version = object.metadata.resourceVersion as string;
@@ -174,7 +175,7 @@ export class MissedChanges<T extends Item> {
       this.#hide(key, version);
       return false;
     }
-    this.#mended(
+    this.mended(
       { key, kind: effect === 'removed' ? 'removed' : 'set', origin: 'watch' },
       { remembered: known, found: version },
     );
@@ -202,7 +203,7 @@ export class MissedChanges<T extends Item> {
     return { object, listVersion };
   }
 
-  #mended(
+  mended(
     change: WindowChange,
     { remembered, found }: { remembered: string | undefined; found: string | undefined },
   ): void {

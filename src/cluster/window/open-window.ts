@@ -10,8 +10,10 @@ import { type WindowMetrics, windowMetrics } from '../metrics.ts';
 import type { Connection } from '../wire/connection.ts';
 import { objectPath, type ResourceRef, type WindowScope } from '../wire/scope.ts';
 import { Cache, keyOfObject } from './cache.ts';
+import type { Lacking } from './event-intake.ts';
 import { objectProblem } from './list-pages.ts';
 import { Reflector } from './reflector.ts';
+import { compareVersions, isVersion } from './text/resource-version.ts';
 import type { Found, Item, ProofState, Window, WindowListener, WindowState, WindowTrouble } from './window.ts';
 
 export interface WindowOptions<T extends Item> {
@@ -37,6 +39,8 @@ export interface WindowOptions<T extends Item> {
 
 /** An API server answers for a single object within milliseconds. */
 const findTimeoutMs = 15_000;
+/** A server whose lists lack what it shows to who asks by name is not listed at each answer. */
+const doubtPauseMs = 5_000;
 
 export function openWindow<T extends Item>(options: WindowOptions<T>): Window<T> {
   return new ReflectedWindow(options);
@@ -69,6 +73,8 @@ class ReflectedWindow<T extends Item> implements Window<T> {
   #listeners = new Set<WindowListener>();
   #hasSynced = false;
   #waiters: Waiter[] = [];
+  /** When an answer last contradicted a list. */
+  #doubtedMs = Number.NEGATIVE_INFINITY;
 
   constructor(options: WindowOptions<T>) {
     const { connection, ref, namespace, labelSelector, fieldSelector } = options;
@@ -171,13 +177,38 @@ class ReflectedWindow<T extends Item> implements Window<T> {
     return this.#waitFor(this.#reflector.requestList());
   }
 
-  remember(object: KubeObject): void {
-    const { resourceVersion } = object.metadata;
+  remember(object: KubeObject, seen?: string): boolean {
+    const { resourceVersion = '' } = object.metadata;
     this.#reflector.noteOwnVersion(resourceVersion);
-    // A late answer: the watch has passed this version and lacks the object, so the object was deleted since.
-    const isMissing = !this.#cache.has(keyOfObject(object)) && this.#reflector.hasPassed(resourceVersion);
-    if (isMissing && this.#isWatched(object)) return;
+    const key = keyOfObject(object);
+    const lacking = this.#judgeLacking(key, object);
+    if (lacking === 'removed') return false;
+    // Who asks again is shown an older state by a server that was set back.
+    const isOlder = seen !== undefined && isVersion(resourceVersion) && compareVersions(resourceVersion, seen) < 0;
+    const isRemoved = lacking !== undefined && this.#cache.hasForgotten(key, resourceVersion);
+    if (isOlder || isRemoved || lacking === 'unlisted') {
+      this.#doubtList();
+      return false;
+    }
     this.#cache.remember(object);
+    if (lacking === 'missed') this.#reflector.proof.noteFound(key, resourceVersion);
+    return true;
+  }
+
+  #judgeLacking(key: Key, object: KubeObject): Lacking | undefined {
+    if (this.#cache.has(key) || !this.#isWatched(object)) return undefined;
+    const lacking = this.#reflector.judgeLacking(key, object.metadata.resourceVersion);
+    const isHidden = lacking !== 'newer' && this.#options.project(object) === undefined;
+    return isHidden ? undefined : lacking;
+  }
+
+  /** The object was deleted while its answer was on its way, the list was wrong, or the server was set back; another list tells. */
+  #doubtList(): void {
+    const nowMs = this.#options.clock.now();
+    if (nowMs - this.#doubtedMs < doubtPauseMs) return;
+    this.#doubtedMs = nowMs;
+    this.#log.info({}, 'an answer contradicts what the server has shown before, listing again');
+    this.#reflector.requestList();
   }
 
   forget(key: Key, resourceVersion?: string): void {

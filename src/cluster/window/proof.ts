@@ -52,6 +52,11 @@ export class Proof<T extends Item> {
     await Promise.all([this.#running, this.#missed.stop()]);
   }
 
+  /** An answer has shown an object that the watch has passed without a word. */
+  noteFound(key: Key, resourceVersion: string): void {
+    this.#missed.mended({ key, kind: 'set', origin: 'watch' }, { remembered: undefined, found: resourceVersion });
+  }
+
   noteRemoved(key: Key): void {
     if (this.#removed.size < removalLimit) this.#removed.add(key);
     this.#missed.noteRemoved(key);

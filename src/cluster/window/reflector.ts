@@ -10,7 +10,7 @@ import type { WindowMetrics } from '../metrics.ts';
 import { type Connection, pauseBefore } from '../wire/connection.ts';
 import { type WindowScope, watchPath } from '../wire/scope.ts';
 import type { Cache, Gathering } from './cache.ts';
-import { EventIntake, type ReflectorSink } from './event-intake.ts';
+import { EventIntake, type Lacking, type ReflectorSink } from './event-intake.ts';
 import { listPages } from './list-pages.ts';
 import { isSameContent } from './packed-item.ts';
 import { Proof } from './proof.ts';
@@ -121,9 +121,8 @@ export class Reflector<T extends Item> {
     this.#intake.noteOwnVersion(resourceVersion);
   }
 
-  /** Whether the watch has passed that version, so that every event up to it has arrived. */
-  hasPassed(resourceVersion: string | undefined): boolean {
-    return this.#intake.hasPassed(resourceVersion);
+  judgeLacking(key: Key, resourceVersion: string | undefined): Lacking {
+    return this.#intake.judgeLacking(key, resourceVersion);
   }
 
   get #isStopped(): boolean {

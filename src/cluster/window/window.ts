@@ -64,8 +64,11 @@ export interface Window<T extends Item> {
   keys(): IterableIterator<Key>;
   /** Starts a list at once, or after the backoff of a failure. Resolves when the list has replaced the contents. */
   relist(reason: string): Promise<void>;
-  /** Stores the result of an own write: the window shows the result at once and ignores older events of that key. */
-  remember(object: KubeObject): void;
+  /**
+   * Stores the answer to an own read or write: the window shows the object at once and ignores older events of that key. `seen`: the version that it
+   * showed before the request. False when the answer is older than what the server has shown: it is late, or the server was set back.
+   */
+  remember(object: KubeObject, seen?: string): boolean;
   /** After an own delete or a 404: removes the object, unless a version newer than `resourceVersion` is known. */
   forget(key: Key, resourceVersion?: string): void;
   subscribe(listener: WindowListener): () => void;

@@ -51,7 +51,7 @@ export class MemoryCluster {
       relist: async () => {},
       find: async (key) => (objects.has(key) ? 'found' : 'absent'),
       // The writer has stored the object already.
-      remember: () => {},
+      remember: () => true,
       forget: (key) => void objects.delete(key),
       subscribe: () => () => {},
       trouble: undefined,

@@ -72,8 +72,9 @@ class StubWindow implements Window<TestItem> {
     this.asked.push(`relist ${reason}`);
   }
 
-  remember(object: KubeObject): void {
+  remember(object: KubeObject, seen?: string): boolean {
     this.asked.push(`remember ${object.metadata.name}`);
+    return seen === undefined;
   }
 
   forget(key: string): void {

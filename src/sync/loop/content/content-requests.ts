@@ -31,7 +31,7 @@ export class ContentRequests {
     const { kind } = world.kind;
     const { virtual, copies, importable } = world.windows;
     const onHost = verb === 'get' ? importable : copies;
-    const answer = await this.#send(side === 'host' ? onHost : virtual, request, isWanted);
+    const { answer } = await this.#send(side === 'host' ? onHost : virtual, request, isWanted);
     if (side === 'host' && verb === 'create' && saysNamespaceGone(answer)) doubtOwner();
     if (verb === 'get') return answer;
     series.request(kind, `${side} ${verb}`);
@@ -41,11 +41,12 @@ export class ContentRequests {
   }
 
   /** After a conflict: reads the object, because its window may be late, or may not show it for lack of its label. */
-  async readAgain(facts: ContentFacts, side: 'host' | 'virtual'): Promise<HostContent | undefined> {
+  async readAgain(facts: ContentFacts, side: 'host' | 'virtual'): Promise<HostContent | 'older' | undefined> {
     const { virtual, copies } = this.#options.world.windows;
     const place = side === 'host' ? facts.copyPlace : splitKey(facts.key);
     if (place === undefined) return undefined;
-    const answer = await this.#send(side === 'host' ? copies : virtual, { side, verb: 'get', place });
+    const { answer, isBelieved } = await this.#send(side === 'host' ? copies : virtual, { side, verb: 'get', place });
+    if (!isBelieved) return 'older';
     return side === 'host' && answer.kind === 'ok' ? projectHostContent(answer.object) : undefined;
   }
 
@@ -53,14 +54,14 @@ export class ContentRequests {
     window: Pick<Window<Item>, 'get' | 'remember' | 'forget'>,
     request: ContentRequest,
     isWanted: StillWanted = () => true,
-  ): Promise<Answer> {
+  ): Promise<{ answer: Answer; isBelieved: boolean }> {
     const { world } = this.#options;
     const { side, place } = request;
     const key = keyOf(place.namespace, place.name);
     const seen = window.get(key)?.resourceVersion;
     const answer = await send(request, world.kind.resource, this.#options, isWanted);
-    showAnswer(window, { request, answer, place, seen });
+    const isBelieved = showAnswer(window, { request, answer, place, seen });
     if (side === 'virtual') world.noteVirtual(key);
-    return answer;
+    return { answer, isBelieved };
   }
 }

@@ -236,6 +236,8 @@ export class ContentSync {
       if (memory.end !== undefined) return memory.end;
       if (memory.mustRead !== undefined) {
         const unmarked = await this.#requests.readAgain(facts, memory.mustRead);
+        // The window may have to list again, and whatever is decided before that would be in vain.
+        if (unmarked === 'older') return { kind: 'retry' };
         memory = { ...memory, mustRead: undefined, unmarked };
       }
       this.#options.standingChanged(key);

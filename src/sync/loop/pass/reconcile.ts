@@ -94,7 +94,7 @@ async function settle(key: Key, pass: { memory: Memory }, ports: ReconcilePorts)
     const answer = await storedAsRequested.whileWriting(key, step, () =>
       send(request, resourceOf(request, world.rules.translation.kind), ports, areInForce),
     );
-    tellWindows(request, answer, { facts, world, wake: ports.wake });
+    const isBelieved = tellWindows(request, answer, { facts, world, wake: ports.wake });
     answered();
     // A write may wait for the write rate, or because the server asked for a pause.
     if (answer.kind === 'notSent' && !areInForce()) continue;
@@ -103,6 +103,8 @@ async function settle(key: Key, pass: { memory: Memory }, ports: ReconcilePorts)
     if (request.verb !== 'get')
       ports.written(facts, request, { answer, isAsRequested: host !== undefined, isByRules: areInForce() });
     if (host !== undefined) return { outcome: { kind: 'inSync' }, facts: { ...facts, host } };
+    // Either the answer is late or what the next look would see is wrong, and then whatever it decided would be in vain.
+    if (!isBelieved && request.verb === 'get') pass.memory = { ...pass.memory, end: older(request.side) };
   }
   const facts = world.look(key, ports.circumstances(key));
   return { outcome: { kind: 'retry', message: `not settled after ${requestLimit} requests` }, facts };
@@ -131,26 +133,37 @@ function resourceOf(request: PlannedRequest, { resource }: SyncedKind): Resource
   return request.verb === 'get' && request.side === 'host' && request.what === 'service' ? servicesResource : resource;
 }
 
+function older(side: 'host' | 'virtual'): Outcome {
+  return { kind: 'retry', message: `the ${side} API server shows an older state than before` };
+}
+
+/** False when the answer is older than what a window has been shown. */
 function tellWindows(
   request: PlannedRequest,
   answer: Answer,
   { facts, world, wake }: { facts: Facts; world: World; wake: (key: Key) => void },
-): void {
-  if (request.verb === 'get' && request.side === 'host' && request.what === 'service') return;
+): boolean {
+  if (request.verb === 'get' && request.side === 'host' && request.what === 'service') return true;
   const place = request.verb === 'create' ? facts.place : request.place;
-  if (place === undefined) return;
+  if (place === undefined) return true;
   if (request.side === 'virtual') {
     const wasThere = world.windows.virtual.has(facts.key);
-    showAnswer(world.windows.virtual, { request, answer, place, seen: facts.virtual?.resourceVersion });
-    if (world.windows.virtual.has(facts.key) === wasThere) return;
+    const isBelieved = showAnswer(world.windows.virtual, {
+      request,
+      answer,
+      place,
+      seen: facts.virtual?.resourceVersion,
+    });
+    if (world.windows.virtual.has(facts.key) === wasThere) return isBelieved;
     for (const rival of world.noteVirtual(facts.key)) wake(rival);
-    return;
+    return isBelieved;
   }
   const seen = [facts.host, ...facts.strays].find((item) => item !== undefined && isSamePlace(item, place));
-  showAnswer(world.windows.host, { request, answer, place, seen: seen?.resourceVersion });
-  if (world.hostOf(place)?.resourceVersion === seen?.resourceVersion) return;
+  const isBelieved = showAnswer(world.windows.host, { request, answer, place, seen: seen?.resourceVersion });
+  if (world.hostOf(place)?.resourceVersion === seen?.resourceVersion) return isBelieved;
   for (const other of world.noteHost(keyOf(place.namespace, place.name), { isOwnWrite: true }))
     if (other !== facts.key) wake(other);
+  return isBelieved;
 }
 
 /** Tells the world of a write behind a shared name before it is sent; returns what to call after the answer. */

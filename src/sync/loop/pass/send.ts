@@ -38,7 +38,7 @@ export function send(
   }
 }
 
-/** `seen` is the version that the window showed before the request. */
+/** `seen` is the version that the window showed before the request. False when the answer is older than what the window has been shown. */
 export function showAnswer(
   window: Pick<Window<Item>, 'remember' | 'forget'>,
   {
@@ -47,7 +47,7 @@ export function showAnswer(
     place,
     seen,
   }: { request: SentRequest; answer: Answer; place: HostPlace; seen: string | undefined },
-): void {
+): boolean {
   const key = keyOf(place.namespace, place.name);
   if (answer.kind === 'notFound') {
     // Only the version seen before the request is gone; another object of this name may exist since then.
@@ -56,8 +56,9 @@ export function showAnswer(
     // An object with finalizers stays after a delete, and the answer has its deletionTimestamp; a Status means it is gone.
     const isGone = answer.object.kind === 'Status' || answer.object.metadata?.deletionTimestamp === undefined;
     if (request.verb === 'remove' && isGone) window.forget(key, request.preconditions.resourceVersion);
-    else window.remember(answer.object);
+    else return window.remember(answer.object, seen);
   }
+  return true;
 }
 
 /** Whether the answer to a create on the host shows that the namespace is going, and the owner Service with it. */
