@@ -142,6 +142,27 @@ describe('a run', { timeout }, () => {
     },
   );
 
+  it('a copy whose making the watch has lost is not made again, although the watch was further than the late answer', async () => {
+    const [slow, unseen]: PlacedFault[] = [
+      { class: 'F29', recipe: 'slow answer', side: 'host', verb: 'create', nth: 1, times: 1, ms: 1_000, size: 1 },
+      { class: 'F10', recipe: 'unseen new objects', side: 'host', verb: 'watch', nth: 1, times: 1, ms: 0, size: 1 },
+    ];
+    const made = (name: string): Act[] => {
+      const at = { namespace: 't1', name };
+      return [
+        { do: 'service', at, hasSelector: false, isCopied: true },
+        { do: 'endpoints', at, version: 1, labels: {}, annotations: {} },
+        { do: 'wait', ms: 100 },
+      ];
+    };
+    const acts: Act[] = [{ do: 'calm', isShort: true }, ...made('one'), ...made('two'), { do: 'calm' }];
+    const scenario = { ...storyOf('objects are made'), acts };
+    const faults = [slow as PlacedFault, unseen as PlacedFault];
+    const { violations, struck } = await play({ seed: 1, scenario, faults });
+    expect(struck).toHaveLength(2);
+    expect(violations).toEqual([]);
+  });
+
   it('two Services never share a host name, also while the first write behind it is under way', async () => {
     const [young, old] = [
       { namespace: 't1', name: 'a-x-b' },

@@ -15,7 +15,7 @@ export interface Marked {
 const six = ['name', 'namespace', 'uid', 'kind', 'host-name', 'host-namespace'].map(
   (one) => `vcluster.loft.sh/object-${one}`,
 );
-const markerLabel = 'vcluster.loft.sh/managed-by';
+export const markerLabel = 'vcluster.loft.sh/managed-by';
 const anyVcluster = /^vcluster\.loft\.sh\//;
 
 export function virtualKeyOf({ metadata: { annotations = {} } }: Marked): string | undefined {

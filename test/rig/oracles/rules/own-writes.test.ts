@@ -7,6 +7,7 @@ import { Board } from '../board.ts';
 import { OwnWrites } from './own-writes.ts';
 
 const copies = '/api/v1/namespaces/vcluster-vc/endpoints';
+const ours = (uid: string) => ({ metadata: { name: 'web', uid, labels: { 'vcluster.loft.sh/managed-by': 'vc' } } });
 const copy = (resourceVersion: string) => ({ metadata: { name: 'web', uid: 'u1', resourceVersion } });
 
 function stage(faults: readonly LiveFault[] = []) {
@@ -29,15 +30,19 @@ function stage(faults: readonly LiveFault[] = []) {
     const by = { daemon: passing.daemon, request: passing.id };
     written.push({ revision, by, before: copy('1'), after });
     if (fate !== undefined) passing.fate = fate;
-    oracle.given(passing, 200);
+    oracle.given(passing, 200, '');
   };
   const create = () => sent('POST', copies, { metadata: { name: 'web', namespace: 'vcluster-vc' } });
   const change = (resourceVersion: string) => sent('PATCH', `${copies}/web`, copy(resourceVersion));
   const remove = (resourceVersion: string) =>
     sent('DELETE', `${copies}/web`, { preconditions: { uid: 'u1', resourceVersion } });
   const read = () => sent('GET', `${copies}/web`);
+  const shown = (object: object): void => {
+    standing = object;
+    oracle.given(read(), 200, JSON.stringify(object));
+  };
   const kinds = () => board.violations.map(({ kind }) => kind);
-  return { oracle, create, change, remove, read, done, kinds };
+  return { oracle, sent, create, change, remove, read, done, shown, kinds };
 }
 
 it('a daemon writes over what its last write has made, and not over what was there before', () => {
@@ -81,13 +86,39 @@ it('a daemon that was shown changes out of their order may take what it has made
   expect(kinds()).toEqual([]);
 });
 
+it('a daemon makes no copy that it has been shown', () => {
+  const { create, shown, kinds } = stage();
+  shown(ours('u1'));
+  create();
+  expect(kinds()).toEqual(['made in vain']);
+});
+
+it('a daemon may make a copy where it was shown an object without the marker, an earlier one, a removal, or lists that lie', () => {
+  const { oracle, sent, create, read, shown, done, kinds } = stage();
+  shown(copy('5'));
+  create();
+  shown(ours('u1'));
+  done(read(), 7, ours('u2'), 'cut');
+  create();
+  shown(ours('u2'));
+  oracle.event({ passing: read() } as never, { type: 'DELETED', key: 'vcluster-vc/web' } as never);
+  create();
+  shown(ours('u2'));
+  oracle.given(sent('GET', copies), 200, '');
+  create();
+  const lied = stage([{ hasStruck: true, recipe: { class: 'F9' } } as unknown as LiveFault]);
+  lied.shown(ours('u1'));
+  lied.create();
+  expect([...kinds(), ...lied.kinds()]).toEqual([]);
+});
+
 it('an answer that a fault has changed says nothing, nor does one of a server that was set back later', () => {
   const changed = stage();
   changed.done(changed.change('1'), 5, copy('5'), 'change');
   changed.change('4');
   const refused = changed.change('7');
   refused.fate = 'change';
-  changed.oracle.given(refused, 409);
+  changed.oracle.given(refused, 409, '');
   changed.change('7');
   expect(changed.kinds()).toEqual([]);
   const back = stage([{ hasStruck: true, recipe: { class: 'F36' } } as unknown as LiveFault]);
@@ -98,7 +129,7 @@ it('an answer that a fault has changed says nothing, nor does one of a server th
 
 it('behind a conflict an object is read before the same write comes again', () => {
   const { oracle, change, read, kinds } = stage();
-  oracle.given(change('1'), 409);
+  oracle.given(change('1'), 409, '');
   read();
   oracle.madeUp(change('1'), 409);
   change('2');
@@ -110,11 +141,11 @@ it('behind a conflict an object is read before the same write comes again', () =
 it('an event shows an object as well, and after eight conflicts a write comes again later, without a look', () => {
   const { oracle, change, kinds } = stage();
   const passing = change('1');
-  oracle.given(passing, 409);
+  oracle.given(passing, 409, '');
   oracle.event({ passing } as never, { key: 'vcluster-vc/web' } as never);
   change('1');
   expect(kinds()).toEqual([]);
-  for (let nth = 0; nth < 8; nth++) oracle.given(passing, 409);
+  for (let nth = 0; nth < 8; nth++) oracle.given(passing, 409, '');
   change('1');
   expect(kinds()).toEqual([]);
 });

@@ -1,15 +1,19 @@
 // Who has the answer to its own write knows what it says, however late its watches and however old its lists are: it never writes to what it has
 // deleted, never over a state that is older than its own, and never makes again what it has made and what stands. And whoever is refused because
-// somebody else was quicker reads the object before it writes again (DESIGN, rule 11). In: writes, and their answers as the daemon gets them.
+// somebody else was quicker reads the object before it writes again (DESIGN, rule 11), and believes what it reads: it makes no copy that it has been
+// shown. In: reads and writes, and their answers as the daemon gets them.
 import type { LiveFault } from '../../faults/live-fault.ts';
 import type { World, WorldEars } from '../../play/world.ts';
 import type { OpenWatch } from '../../proxy/fault-proxy.ts';
 import { isWrite, type Passing, type WatchedLine } from '../../proxy/passing.ts';
 import { type RigResource, registry } from '../../stage/rig-cluster.ts';
 import type { Board } from '../board.ts';
+import { markerLabel } from '../marks.ts';
 import { liars } from './missed-changes.ts';
 
 const setBack: ReadonlySet<string> = new Set(['F36']);
+/** Lists that are not true. Who believes them may take what it is shown for deleted since. */
+const falseLists: ReadonlySet<string> = new Set(['F7', 'F8', 'F9', 'F36', 'F38']);
 const whole: ReadonlySet<string | undefined> = new Set([undefined, 'delay', 'delayAnswer']);
 /** One pass asks sixteen times at most. Whoever is refused so often in a row comes again later, without a look: somebody else writes all the time. */
 const refusalsInRow = 8;
@@ -27,7 +31,7 @@ interface Refused {
 }
 
 interface Asked {
-  metadata?: { name?: string; uid?: string; resourceVersion?: string };
+  metadata?: { name?: string; uid?: string; resourceVersion?: string; labels?: Record<string, string> };
   preconditions?: { uid?: string; resourceVersion?: string };
 }
 
@@ -38,6 +42,8 @@ export class OwnWrites implements WorldEars {
   /** By daemon and object: what the answer to its last write has said. */
   readonly #own = new Map<string, Own>();
   readonly #refused = new Map<string, Refused>();
+  /** By daemon and object: the uid of the copy that the last read has shown. */
+  readonly #shown = new Map<string, string>();
 
   constructor(world: World, board: Board, faults: readonly LiveFault[]) {
     this.#world = world;
@@ -59,6 +65,7 @@ export class OwnWrites implements WorldEars {
         'not read again',
         `${at} again, and has not read since it was refused with a conflict`,
       );
+    if (verb === 'create' && !this.#hasStruck(falseLists)) this.#shownBefore(passing, nameIn(passing, asked), at);
     const own = this.#own.get(id);
     // A server that was set back knows nothing of what it has answered.
     if (own === undefined || this.#hasStruck(setBack)) return;
@@ -79,13 +86,22 @@ export class OwnWrites implements WorldEars {
       this.#board.say('own writes', 'older', `${at} over revision ${resourceVersion}; its last write made ${revision}`);
   }
 
+  #shownBefore(passing: Passing, name: string, at: string): void {
+    const { side, resource, namespace } = passing;
+    const standing = this.#world.clusters[side].find(resource as RigResource, namespace, name);
+    if (standing !== undefined && this.#shown.get(idOf(passing, name)) === standing.metadata.uid)
+      this.#board.say('own writes', 'made in vain', `${at} of ${name}, which it has read and which stands`);
+  }
+
   #madeTwice({ side, resource, namespace }: Passing, name: string, { uid, isGone }: Own, at: string): void {
     const standing = this.#world.clusters[side].find(resource as RigResource, namespace, name);
     if (!isGone && standing?.metadata.uid === uid)
       this.#board.say('own writes', 'made twice', `${at} of ${name}, which it has made and which stands`);
   }
 
-  given(passing: Passing, status: number): void {
+  given(passing: Passing, status: number, text: string): void {
+    if (passing.verb === 'get') this.#show(passing, status, text);
+    if (passing.verb === 'list') this.#forgetShown(passing);
     if (!isWrite(passing)) return;
     // Whoever gets something else than the answer knows nothing of it.
     const isWhole = whole.has(passing.fate);
@@ -112,14 +128,30 @@ export class OwnWrites implements WorldEars {
     return id;
   }
 
+  /** A window shows a copy by its marker. */
+  #show(passing: Passing, status: number, text: string): void {
+    const id = idOf(passing, passing.name);
+    this.#shown.delete(id);
+    if (status !== 200 || !whole.has(passing.fate)) return;
+    const { uid = '', labels } = (JSON.parse(text) as Asked).metadata ?? {};
+    if (labels?.[markerLabel] !== undefined) this.#shown.set(id, uid);
+  }
+
+  /** A list speaks later, and may lie. */
+  #forgetShown({ daemon, side, resource }: Passing): void {
+    for (const id of this.#shown.keys()) if (id.startsWith(`${daemon} ${side} ${resource} `)) this.#shown.delete(id);
+  }
+
   #read(id: string): void {
     const refused = this.#refused.get(id);
     if (refused !== undefined) refused.isRead = true;
   }
 
   /** An event shows the object as well. */
-  event({ passing }: OpenWatch, { key }: WatchedLine): void {
-    this.#read(`${passing.daemon} ${passing.side} ${passing.resource} ${key}`);
+  event({ passing }: OpenWatch, { type, key }: WatchedLine): void {
+    const id = `${passing.daemon} ${passing.side} ${passing.resource} ${key}`;
+    this.#read(id);
+    if (type === 'DELETED') this.#shown.delete(id);
   }
 }
 
