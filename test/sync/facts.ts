@@ -31,8 +31,7 @@ export function draftOf(virtual: VirtualItem): Draft {
 }
 
 /** The host copy after a create, with its base. */
-export function copyWith(change: Change = () => {}): HostItem {
-  const virtual = virtualWith();
+export function copyWith(change: Change = () => {}, virtual = virtualWith()): HostItem {
   const object = renderCreate(virtual, draftOf(virtual), { translation, owner: ownerReference(owner, false) });
   Object.assign(object.metadata, { uid: 'h-1', resourceVersion: '20' });
   change(object);

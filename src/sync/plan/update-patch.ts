@@ -130,6 +130,11 @@ export function isNewVirtualObject(host: HostItem, virtual: VirtualItem): boolea
   return uid !== undefined && uid !== '' && uid !== virtual.uid;
 }
 
+/** The annotations that a create has copied from the tenant. */
+function copiedKeys(host: HostItem): ReadonlySet<string> {
+  return new Set((host.annotations?.[managedAnnotationsKey] ?? '').split('\n'));
+}
+
 interface Merged {
   labels: KeyMerge;
   annotations: KeyMerge;
@@ -147,7 +152,7 @@ function mergeBoth(input: UpdateInput): Merged {
     };
   }
   const base = input.isTakeOver ? undefined : readBase(host.annotations?.[baseKey], input.agreed);
-  const copied = new Set((host.annotations?.[managedAnnotationsKey] ?? '').split('\n'));
+  const copied = copiedKeys(host);
   const shared = {
     mayFlowBack: !isWrittenByController(host, draft.labels, translation.kind),
     isPatchSetNew: base !== undefined && base.patchDigest !== translation.patchDigest,
@@ -177,19 +182,30 @@ function mergeBoth(input: UpdateInput): Merged {
   };
 }
 
-/** Makes the host hold the draft, as on create. Other keys stay only if they belong to the host itself. */
+/**
+ * Makes the host hold the draft, as on create. Other keys stay only if they belong to the host itself: keys that never flow back, but for those
+ * that the object before had given to the host.
+ */
 function renderOver(map: 'labels' | 'annotations', input: UpdateInput, base: Base): KeyMerge {
   const { kind, [map]: rules } = input.translation;
+  const before = parseBase(input.host.annotations?.[baseKey])?.[map];
+  const copied = map === 'annotations' ? copiedKeys(input.host) : undefined;
+  const wasTenants = (key: string): boolean => {
+    const entry = before?.get(key);
+    return before === undefined
+      ? copied?.has(key) === true
+      : entry !== undefined && (entry.virtual !== '' || entry.isMade);
+  };
   const desired = input.draft[map];
   const host = mapOfKeys(input.host[map]);
   const changes = new Map<string, string | null>();
   for (const [key, value] of desired) if (host.get(key) !== value) changes.set(key, value);
   for (const key of host.keys()) {
     const virtualKey = rules.toVirtual(key);
-    const isLeftover = virtualKey !== undefined && (!isNeverBack(virtualKey, kind) || virtualKey !== key);
-    if (isLeftover && !desired.has(key)) changes.set(key, null);
+    if (virtualKey === undefined || desired.has(key)) continue;
+    const isHosts = virtualKey === key && isNeverBack(key, kind) && !wasTenants(key);
+    if (!isHosts) changes.set(key, null);
   }
-  const before = parseBase(input.host.annotations?.[baseKey])?.[map];
   const virtual = mapOfKeys(input.virtual[map]);
   for (const key of excludedLeftovers({ virtual, desired, host, base: before, rules, wasCopied: () => false })) {
     changes.set(key, null);

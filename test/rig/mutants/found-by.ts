@@ -15,6 +15,8 @@ export const lastFoundBy: Readonly<Record<string, number | string>> = {
   'copies have no owner': 'objects are made',
   'a copy that the host keeps goes': 'the host keeps a copy whose object goes',
   'a copy of another controller is written': 'a copy belongs to another controller',
+  'what never flows back stays when an object is made again':
+    'an object is made again without a key that controllers keep',
   'the keys of controllers flow back': 'a key that controllers keep is edited on the host',
   'the youngest claimant wins': 'two objects want a name that nobody has',
   'an incumbent gives way': 'an older object wants the name of a copy',

@@ -122,6 +122,12 @@ export const mutants: readonly Mutant[] = [
     '  const left = handsOff(host, virtual, translation.kind);\n  if (left !== undefined) return done(left);\n  if (host.isDeleting)',
     '  if (host.isDeleting)',
   ),
+  plan(
+    'what never flows back stays when an object is made again',
+    'update-patch.ts',
+    'isNeverBack(key, kind) && !wasTenants(key)',
+    'isNeverBack(key, kind)',
+  ),
   plan('the keys of controllers flow back', 'keys/reserved-keys.ts', "key === 'service.kubernetes.io/headless' ||", ''),
   plan(
     'multicast addresses pass',

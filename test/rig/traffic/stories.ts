@@ -231,6 +231,13 @@ const meetings: Readonly<Record<string, Story>> = {
     before: stood,
     acts: [pause, note('host', 'service.kubernetes.io/headless', 'h'), pause, calm, endpoints(3), pause],
   },
+  'an object is made again without a key that controllers keep': {
+    before: stood,
+    acts: [
+      ...[pause, note('virtual', 'service.kubernetes.io/headless', ''), pause, calm],
+      ...unseen({ do: 'remove', side: 'virtual', resource: 'endpoints', at: web }, endpoints(7)),
+    ],
+  },
   'a key that has crossed is edited on the host': {
     before: stood,
     acts: [pause, calm, edit('host', 'endpoints', 'x', 'app'), pause],

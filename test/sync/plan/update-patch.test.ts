@@ -190,6 +190,24 @@ describe('the plan of an update, by the rules of sync', () => {
     expect([...(update.host?.annotations.keys() ?? [])]).toEqual([baseKey]);
   });
 
+  it('a new uid takes along what never flows back and the tenant had given, and leaves what the host has of it', () => {
+    const headless = asLabel('service.kubernetes.io/headless', '');
+    const applied = asAnnotation('kubectl.kubernetes.io/last-applied-configuration', '{}');
+    const given = all(headless, applied, asAnnotation('endpoints.kubernetes.io/x', '1'));
+    const theirs = all(asLabel('endpointslice.kubernetes.io/h', 'h'), asAnnotation('endpoints.kubernetes.io/h', 'h'));
+    const takenFrom = (change: Change) => {
+      const { touches } = plan(virtualWith(uid('v-2')), copyWith(all(theirs, change), virtualWith(given)));
+      return touches.filter((touch) => /kubernetes\.io/.test(touch)).sort();
+    };
+    const annotations = [
+      'annotation endpoints.kubernetes.io/x',
+      'annotation kubectl.kubernetes.io/last-applied-configuration',
+    ];
+    expect(takenFrom(() => {})).toEqual([...annotations, 'label service.kubernetes.io/headless']);
+    // Only the list of vCluster tells then, which names annotations.
+    expect(takenFrom(withoutBase)).toEqual(annotations);
+  });
+
   it('a take-over writes the marks and the tenant’s keys, and keeps all other keys', () => {
     const native = copyWith(({ metadata }) => {
       metadata.labels = { theirs: 'h' };

@@ -173,13 +173,18 @@ export function leftovers(pair: Pair, map: MapName, hostMapKey: string, virtualK
   const events = history.keyEvents('host', pair.hostKey, map, hostMapKey);
   const hasEvents = events.length > 0;
   if (way === 'forward' && waysOf(settings, kind, map, hostMapKey).isNamed) return [undefined];
-  if (goesNeverBack(virtualKey)) return wasVirtual ? [theirs, undefined] : [theirs];
+  const isStripped = own(annotationsOf(last), BASE) === undefined;
+  if (goesNeverBack(virtualKey)) {
+    // What the tenant had given goes with it, also where the object was made again.
+    const isGiven = versions.some((version) => own(mapOf(version, map), virtualKey) === theirs);
+    if (isGiven && !hasEvents && !isStripped && history.isOneConfiguration) return [undefined];
+    return wasVirtual ? [theirs, undefined] : [theirs];
+  }
   const isExcluded =
     map === 'labels' ? settings.isExcludedLabel(virtualKey) : settings.isExcludedAnnotation(virtualKey);
   if (isExcluded) return wasVirtual ? [undefined, theirs] : [theirs, undefined];
   const tenant = history.keyEvents('virtual', pair.virtualKey, map, virtualKey);
   if (way !== 'back' && tenant.length > 0 && wereFoundTogether(pair, [...events, ...tenant])) return [undefined];
-  const isStripped = own(annotationsOf(last), BASE) === undefined;
   if (map === 'annotations' && isListed && isStripped) return [undefined];
   // Without a base a key that only the host has stays; a daemon that was there before the key went has written the base again.
   if (isStripped) return [theirs, undefined];
