@@ -20,6 +20,13 @@ export type Reached =
 /** The pauses start short, as most API servers are up within seconds, and stay short enough to notice a late one soon. */
 const tries = { firstMs: 250, mostMs: 5_000 };
 
+/**
+ * An API server that has just started refuses everybody for its first seconds, because it has not read yet who may do what. Whoever waits for a server
+ * to start meets that; credentials that are wrong are refused for longer.
+ */
+const youngForMs = 15_000;
+const refusals: ReadonlySet<ClusterFault['code']> = new Set(['CLUSTER_UNAUTHORIZED', 'CLUSTER_PERMISSION_MISSING']);
+
 /** Faults that mean that no usable kubeconfig was named. */
 const lacksKubeconfig: ReadonlySet<ClusterFault['code']> = new Set([
   'CLUSTER_KUBECONFIG_UNREADABLE',
@@ -41,6 +48,8 @@ interface Side {
   version: string | undefined;
   /** Why the last attempt failed. */
   trouble: string | undefined;
+  /** When the server refused the credentials first, in the attempts since it was reached. */
+  refusedMs: number | undefined;
 }
 
 type Options = Pick<DaemonOptions, 'environment' | 'clock' | 'random' | 'log' | 'version' | 'waitMs' | 'connectors'>;
@@ -56,7 +65,7 @@ export class Clusters {
     options: Options,
     settings: Pick<Settings, 'virtualKubeconfig' | 'virtualServer' | 'hostKubeconfig' | 'hostNamespace'>,
   ) {
-    const unreached = { connection: undefined, version: undefined, trouble: undefined };
+    const unreached = { connection: undefined, version: undefined, trouble: undefined, refusedMs: undefined };
     const { virtualKubeconfig, virtualServer, hostKubeconfig, hostNamespace } = settings;
     this.#options = options;
     this.#sides = [
@@ -170,9 +179,16 @@ export class Clusters {
       message: `reaching the ${side.name} cluster: ${fault.message}`,
       ...(lacksKubeconfig.has(fault.code) && { fix: `${fault.fix}, by ${kubeconfigBy[side.name]}` }),
     });
-    const faults = (await this.#faultsOf(side)).map(reaching);
+    const faults = this.#withYouth(side, await this.#faultsOf(side)).map(reaching);
     side.trouble = faults.length === 0 ? undefined : faults.map(({ message }) => message).join('; ');
     return faults;
+  }
+
+  #withYouth(side: Side, faults: readonly ClusterFault[]): readonly ClusterFault[] {
+    const nowMs = this.#options.clock.now();
+    side.refusedMs = faults.some(({ code }) => refusals.has(code)) ? (side.refusedMs ?? nowMs) : undefined;
+    if (side.refusedMs === undefined || nowMs - side.refusedMs >= youngForMs) return faults;
+    return faults.map((fault) => (refusals.has(fault.code) ? { ...fault, mayPass: true } : fault));
   }
 
   async #faultsOf(side: Side): Promise<readonly ClusterFault[]> {

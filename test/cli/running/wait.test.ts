@@ -245,18 +245,40 @@ describe('hostward run --wait', () => {
   it.each([
     { status: 401, says: 'the credentials are wrong or have expired' },
     { status: 403, says: 'let the user read /version' },
-    { status: 200, says: 'the answer is not from a Kubernetes API server' },
-  ])('does not wait for a server that answers with $status', async ({ status, says }) => {
-    await host.close();
+  ])('waits only for as long as a server may be young that answers with $status', async ({ status, says }) => {
+    let isYoung = true;
     virtual.onVersion = (response) => {
-      send(response, status, status === 200 ? {} : { kind: 'Status', message: 'no', code: status });
-      return true;
+      if (isYoung) send(response, status, { kind: 'Status', message: 'no', code: status });
+      return isYoung;
     };
+    const patient = await start('--wait', '5m');
+    await passing(patient.clock, () => virtual.asked > 3, { stepMs: 250 });
+    expect(JSON.stringify(patient.logged(waiting)[0])).toContain(says);
+    isYoung = false;
+    await passing(patient.clock, () => patient.logged('both clusters can be reached').length > 0, { stepMs: 250 });
+    patient.send('stop');
+    expect((await exitOf(patient)).code).toBe(0);
+    isYoung = true;
     const run = await start('--wait', '5m');
-    expect(await run.ended).toBe(3);
+    const { code, afterMs } = await exitOf(run);
+    expect([code, afterMs > 14_000 && afterMs < 200_000]).toEqual([3, true]);
     expect(run.err()).toContain(says);
-    expect(run.err()).toContain(refusal(host.port, 'host'));
   });
+
+  it.each([{ status: 200, says: 'the answer is not from a Kubernetes API server' }])(
+    'does not wait for a server that is none of Kubernetes, which answers with $status',
+    async ({ status, says }) => {
+      await host.close();
+      virtual.onVersion = (response) => {
+        send(response, status, status === 200 ? {} : { kind: 'Status', message: 'no', code: status });
+        return true;
+      };
+      const run = await start('--wait', '5m');
+      expect(await run.ended).toBe(3);
+      expect(run.err()).toContain(says);
+      expect(run.err()).toContain(refusal(host.port, 'host'));
+    },
+  );
 
   it('says which flag and which setting name a kubeconfig that is not there', async () => {
     for (const side of ['virtual', 'host']) rmSync(join(folder, side));
