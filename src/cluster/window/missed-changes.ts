@@ -27,6 +27,8 @@ export interface ProofOptions<T extends Item> {
   intervalMs: number;
   /** False for a namespace whose objects the window never shows, so that nobody asks for each of them. */
   showsNamespace: (namespace: string) => boolean;
+  /** False for an object that came with an answer and that the selectors leave out: no watch can tell its end. Default: all are shown. */
+  isShown?: ((key: Key) => boolean) | undefined;
   /** The version that the watch has reached; undefined while no watch runs. */
   reached(): string | undefined;
   /** Asks for a whole list, through which the window is mended as after a broken watch. */
@@ -144,7 +146,7 @@ export class MissedChanges<T extends Item> {
 
   /** Returns whether a change was missed. */
   async #confirm({ key }: Suspect): Promise<boolean> {
-    const { cache, reached } = this.#options;
+    const { cache, reached, sink } = this.#options;
     const asked = { key, isRemoved: false };
     this.#asked = asked;
     const found = await this.#ask(key);
@@ -155,7 +157,12 @@ export class MissedChanges<T extends Item> {
     if (object === undefined) {
       if (known === undefined || compareVersions(known, found.listVersion) > 0) return false;
       // Whatever is as old as that list is gone too, however late it comes.
+      const isShown = this.#options.isShown?.(key) ?? true;
       cache.forget(key, found.listVersion);
+      if (!isShown) {
+        sink.changed({ key, kind: 'removed', origin: 'watch' });
+        return false;
+      }
       this.mended({ key, kind: 'removed', origin: 'watch' }, { remembered: known, found: undefined });
       return true;
     }

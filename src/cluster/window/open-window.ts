@@ -73,6 +73,8 @@ class ReflectedWindow<T extends Item> implements Window<T> {
   #listeners = new Set<WindowListener>();
   #hasSynced = false;
   #waiters: Waiter[] = [];
+  /** Objects that are remembered from answers although the selectors leave them out. */
+  readonly #unselected = new Set<Key>();
   /** When an answer last contradicted a list. */
   #doubtedMs = Number.NEGATIVE_INFINITY;
 
@@ -95,9 +97,13 @@ class ReflectedWindow<T extends Item> implements Window<T> {
       metrics: this.#metrics,
       proofIntervalMs: options.proofIntervalMs ?? 0,
       showsNamespace: options.showsNamespace,
+      isShown: (key) => !this.#unselected.has(key),
       sink: {
         proven: () => this.#tell((listener) => listener.proven?.()),
-        changed: (change) => this.#tell((listener) => listener.changed?.(change)),
+        changed: (change) => {
+          this.#unselected.delete(change.key);
+          this.#tell((listener) => listener.changed?.(change));
+        },
         listed: (list) => this.#listed(list),
       },
     });
@@ -191,6 +197,8 @@ class ReflectedWindow<T extends Item> implements Window<T> {
       return false;
     }
     this.#cache.remember(object);
+    if (this.#isWatched(object) || this.#options.fieldSelector !== undefined) this.#unselected.delete(key);
+    else this.#unselected.add(key);
     if (lacking === 'missed') this.#reflector.proof.noteFound(key, resourceVersion);
     return true;
   }
@@ -213,6 +221,7 @@ class ReflectedWindow<T extends Item> implements Window<T> {
 
   forget(key: Key, resourceVersion?: string): void {
     this.#cache.forget(key, resourceVersion);
+    if (!this.#cache.has(key)) this.#unselected.delete(key);
   }
 
   subscribe(listener: WindowListener): () => void {

@@ -44,6 +44,7 @@ export interface ReflectorOptions<T extends Item> {
   /** Milliseconds between two proofs of an object at most; 0 = no proofs. */
   proofIntervalMs?: number;
   showsNamespace?: ((namespace: string) => boolean) | undefined;
+  isShown?: (key: Key) => boolean;
 }
 
 /** Keys reported to listeners before the event loop gets its turn. */

@@ -87,6 +87,18 @@ describe('a lost event is mended within the interval and five seconds, and repor
   });
 });
 
+test('the end of an object that no watch of these selectors can show is no lost event', async () => {
+  await window.stop();
+  open({ ...proofs, labelSelector: 'of=me' });
+  await synced();
+  lose(() => window.remember(server.put('theirs', { value: 1 })));
+  lose(() => server.remove('theirs'));
+  expect(window.has('default/theirs')).toBe(true);
+  await passing(clock, () => !window.has('default/theirs'), { stepMs: 250, limitMs: 2 * intervalMs });
+  expect(changes).toEqual([{ key: 'default/theirs', kind: 'removed', origin: 'watch' }]);
+  expect([window.proof.missed, defects]).toEqual([0, []]);
+});
+
 test('each object is proven once an interval, and a change takes its proof away', async () => {
   await synced();
   expect(window.provenMs('default/a')).toBeUndefined();
