@@ -156,8 +156,8 @@ export class MissedChanges<T extends Item> {
     const { object } = found;
     if (object === undefined) {
       if (known === undefined || compareVersions(known, found.listVersion) > 0) return false;
-      // Whatever is as old as that list is gone too, however late it comes.
       const isShown = this.#options.isShown?.(key) ?? true;
+      // Whatever is as old as that list is gone too, however late it comes.
       cache.forget(key, found.listVersion);
       if (!isShown) {
         sink.changed({ key, kind: 'removed', origin: 'watch' });
