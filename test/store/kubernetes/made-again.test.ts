@@ -89,6 +89,17 @@ async function madeAgain(history: Partial<HistoryLimits> = {}) {
   return { namespace, records, one, two, stream, clock, answers, make };
 }
 
+/** A whole list takes the place of the change that makes the record. */
+async function makeBeforeList(stream: ReturnType<typeof stoppable>, make: Made['make']): ReturnType<Made['make']> {
+  await until(async () => stream.count >= 3);
+  const before = stream.count;
+  const made = await make();
+  await until(async () => stream.count > before);
+  stream.forgetNewest();
+  return made;
+}
+type Made = Awaited<ReturnType<typeof madeAgain>>;
+
 describe('a name that is taken again beside a deletion which its writer has not heard of', () => {
   it('is believed by a replica that starts, as soon as it hears the writer', async () => {
     const { namespace, records, one, two, stream, make } = await madeAgain();
@@ -206,11 +217,7 @@ describe('a name that is taken again beside a deletion which its writer has not 
     const { two, one, stream, make } = await madeAgain();
     // Nobody else can say what to believe.
     await one.stop();
-    await until(async () => stream.count >= 3);
-    const before = stream.count;
-    const { making } = await make();
-    await until(async () => stream.count > before);
-    stream.forgetNewest();
+    const { making } = await makeBeforeList(stream, make);
     await expect(making).resolves.toMatchObject({ ok: true });
     await beat(two);
     expect(await valueIn(two)).toBe('"again"');
@@ -219,12 +226,8 @@ describe('a name that is taken again beside a deletion which its writer has not 
   it('is shown by its writer, where that one could not judge it, at a revision at which nobody has missed it', async () => {
     const { two, one, stream, clock, answers, make } = await madeAgain();
     await one.stop();
-    await until(async () => stream.count >= 3);
     answers.hold();
-    const before = stream.count;
-    const { making } = await make();
-    await until(async () => stream.count > before);
-    stream.forgetNewest();
+    const { making } = await makeBeforeList(stream, make);
     await until(async () => two.unusable.has(nameOf('/key')));
     // As long as `one` could answer.
     await clock.advance(5_000);
@@ -248,31 +251,23 @@ describe('a name that is taken again beside a deletion which its writer has not 
     expect(await valueIn(three)).toBe('"again"');
   });
 
-  it('is believed by a replica that starts when its writer was killed, also where that one has missed the deletion', async () => {
-    const { namespace, one, two, stream, make } = await madeAgain();
-    await one.stop();
-    await until(async () => stream.count >= 3);
-    const before = stream.count;
-    const { making } = await make();
-    await until(async () => stream.count > before);
-    stream.forgetNewest();
-    await expect(making).resolves.toMatchObject({ ok: true });
-    // It beats no more, as when it is killed.
-    await two.stop();
-    const three = await startedUnheard(namespace, 'three');
-    expect([await valueIn(three), [...three.unusable]]).toEqual(['"again"', []]);
-  });
-
-  it('is believed by a replica that starts when its writer was killed, also where that one has forgotten the deletion', async () => {
-    const { namespace, one, two, stream, make } = await madeAgain({ maxRevisions: 1 });
-    await one.stop();
-    const { making } = await make();
-    stream.goOn();
-    await expect(making).resolves.toMatchObject({ ok: true });
-    await two.stop();
-    const three = await startedUnheard(namespace, 'three');
-    expect([await valueIn(three), [...three.unusable]]).toEqual(['"again"', []]);
-  });
+  it.each([
+    ['missed', {}],
+    ['forgotten', { maxRevisions: 1 }],
+  ])(
+    'is believed by a replica that starts when its writer was killed, also where that one has %s the deletion',
+    async (what, history) => {
+      const { namespace, one, two, stream, make } = await madeAgain(history);
+      await one.stop();
+      const { making } = what === 'missed' ? await makeBeforeList(stream, make) : await make();
+      if (what === 'forgotten') stream.goOn();
+      await expect(making).resolves.toMatchObject({ ok: true });
+      // It beats no more, as when it is killed.
+      await two.stop();
+      const three = await startedUnheard(namespace, 'three');
+      expect([await valueIn(three), [...three.unusable]]).toEqual(['"again"', []]);
+    },
+  );
 
   it('is believed by a replica that starts when its writer was killed, also beside more deletions than a heartbeat tells', async () => {
     const { namespace, records, one, two, stream, make } = await madeAgain();
