@@ -76,12 +76,10 @@ export class EventIntake<T extends Item> {
     // The order of the map is that of the versions.
     this.#removed.delete(key);
     this.#removed.set(key, resourceVersion);
-    if (this.#removed.size <= removalLimit) return;
-    for (const [oldest, version] of this.#removed) {
-      this.#removed.delete(oldest);
-      this.#removedUpTo = newest(this.#removedUpTo, version);
-      break;
-    }
+    const [oldest] = this.#removed;
+    if (oldest === undefined || this.#removed.size <= removalLimit) return;
+    this.#removed.delete(oldest[0]);
+    this.#removedUpTo = newest(this.#removedUpTo, oldest[1]);
   }
 
   /** Begins again after a list; `isOlder`: the server has gone back in time, so versions of earlier writes mean nothing. */

@@ -82,8 +82,7 @@ export class KubernetesStore extends TimelineStore {
       wentBack: (message) => this.#setBack(message),
     });
     this.#arrivals = new Arrivals(clock);
-    const [unjudged, replicas] = [() => this.#intake.guesses, () => this.replicas];
-    this.#questions = new OpenQuestions({ clock, replica, arrivals: this.#arrivals, unjudged, replicas });
+    this.#questions = new OpenQuestions({ clock, replica, arrivals: this.#arrivals, intake: this.#intake });
     this.#writer = new RecordWriter({
       ...{ host, meta: this.#meta, intake: this.#intake, arrivals: this.#arrivals, questions: this.#questions },
       ...{ reached: () => this.#reached, timeline: () => this.timeline },

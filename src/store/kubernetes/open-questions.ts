@@ -2,7 +2,7 @@
 // the others. Out: when memory may be read, because the question is answered or nobody has answered it in time.
 import type { Clock } from '../../clock.ts';
 import type { Arrivals } from './arrivals.ts';
-import type { LiveReplicas } from './live-replicas.ts';
+import type { Intake } from './intake.ts';
 import { silenceMs } from './pulse.ts';
 
 export interface OpenQuestionsOptions {
@@ -10,9 +10,7 @@ export interface OpenQuestionsOptions {
   /** This one, which cannot answer itself. */
   replica: string;
   arrivals: Arrivals;
-  /** The names of the records that could not be judged. */
-  unjudged: () => ReadonlyMap<string, unknown>;
-  replicas: () => LiveReplicas;
+  intake: Pick<Intake, 'guesses' | 'replicas'>;
 }
 
 export class OpenQuestions {
@@ -25,17 +23,17 @@ export class OpenQuestions {
 
   /** A replica that lives answers within the time that it may be silent. */
   asked(): void {
-    const { clock, replica, replicas } = this.#options;
-    if (replicas().live.some((one) => one.replica !== replica)) this.#answerByMs = clock.now() + silenceMs;
+    const { clock, replica, intake } = this.#options;
+    if (intake.replicas.live.some((one) => one.replica !== replica)) this.#answerByMs = clock.now() + silenceMs;
   }
 
   async settled(name: string): Promise<void> {
-    await this.#until(() => !this.#options.unjudged().has(name));
+    await this.#until(() => !this.#options.intake.guesses.has(name));
   }
 
-  /** Whoever believes a record shows it at a revision at which a reader would miss it here. */
+  /** Another replica may believe a record and show it at a revision at which a reader would miss it here. */
   async before<Read>(read: () => Promise<Read>): Promise<Read> {
-    await this.#until(() => this.#options.unjudged().size === 0);
+    await this.#until(() => this.#options.intake.guesses.size === 0);
     return read();
   }
 

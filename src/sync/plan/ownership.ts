@@ -3,8 +3,8 @@
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import {
   controlledByKey,
+  copiedAnnotations,
   instanceKey,
-  managedAnnotationsKey,
   markerLabel,
   objectKeys,
   theSix,
@@ -99,9 +99,8 @@ function missingProof(host: HostLook, marks: readonly string[], placement: Place
   }
   // A virtual cluster is alone in its own host namespace, so a copy there needs no instance; older copies have none.
   if (placement.mode === 'mapped' && host.namespace !== placement.hostNamespace) {
-    const copied = (host.annotations?.[managedAnnotationsKey] ?? '').split('\n');
     // vCluster's own syncer copies this annotation from a tenant, so such a value is no proof.
-    if (copied.includes(instanceKey)) return `its annotation ${instanceKey} was copied from the tenant`;
+    if (copiedAnnotations(host).has(instanceKey)) return `its annotation ${instanceKey} was copied from the tenant`;
     const instance = host.annotations?.[instanceKey];
     if (instance !== placement.instance) {
       return `its annotation ${instanceKey} is ${instance === undefined ? 'missing' : `"${instance}"`}, not "${placement.instance}"`;

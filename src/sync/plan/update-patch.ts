@@ -16,7 +16,7 @@ import {
 } from './keys/base.ts';
 import { mapOfKeys } from './keys/key-rules.ts';
 import { excludedLeftovers, type KeyMerge, type KeyVerdict, mergeKeys } from './keys/merge-keys.ts';
-import { baseKey, isNeverBack, managedAnnotationsKey, objectKeys } from './keys/reserved-keys.ts';
+import { baseKey, copiedAnnotations, isNeverBack, managedAnnotationsKey, objectKeys } from './keys/reserved-keys.ts';
 import { type HostItem, isTakenByController, isWrittenByController, type OwnKey, type VirtualItem } from './kind.ts';
 import { repairOwners } from './owner.ts';
 import type { BackflowFailures, BackValues } from './step.ts';
@@ -130,11 +130,6 @@ export function isNewVirtualObject(host: HostItem, virtual: VirtualItem): boolea
   return uid !== undefined && uid !== '' && uid !== virtual.uid;
 }
 
-/** The annotations that a create has copied from the tenant. */
-function copiedKeys(host: HostItem): ReadonlySet<string> {
-  return new Set((host.annotations?.[managedAnnotationsKey] ?? '').split('\n'));
-}
-
 interface Merged {
   labels: KeyMerge;
   annotations: KeyMerge;
@@ -152,7 +147,7 @@ function mergeBoth(input: UpdateInput): Merged {
     };
   }
   const base = input.isTakeOver ? undefined : readBase(host.annotations?.[baseKey], input.agreed);
-  const copied = copiedKeys(host);
+  const copied = copiedAnnotations(host);
   const shared = {
     mayFlowBack: !isWrittenByController(host, draft.labels, translation.kind),
     isPatchSetNew: base !== undefined && base.patchDigest !== translation.patchDigest,
@@ -189,7 +184,7 @@ function mergeBoth(input: UpdateInput): Merged {
 function renderOver(map: 'labels' | 'annotations', input: UpdateInput, base: Base): KeyMerge {
   const { kind, [map]: rules } = input.translation;
   const before = parseBase(input.host.annotations?.[baseKey])?.[map];
-  const copied = map === 'annotations' ? copiedKeys(input.host) : undefined;
+  const copied = map === 'annotations' ? copiedAnnotations(input.host) : undefined;
   const wasTenants = (key: string): boolean => {
     const entry = before?.get(key);
     return before === undefined

@@ -2,7 +2,7 @@
 // of the host has paused, kept or claimed it.
 
 import type { Translation } from '../draft.ts';
-import { controlledByKey, managedAnnotationsKey, pauseKey, skipBackSyncKey } from '../keys/reserved-keys.ts';
+import { controlledByKey, copiedAnnotations, pauseKey, skipBackSyncKey } from '../keys/reserved-keys.ts';
 import type { HostItem, SyncedKind, VirtualItem } from '../kind.ts';
 import { isControlledByOther, judgeOwnership } from '../ownership.ts';
 import { ask, done, type Facts, type Outcome, type PlannedRequest, type PlanStep } from '../step.ts';
@@ -69,6 +69,5 @@ function keptByHost(host: HostItem, virtual: VirtualItem | undefined): Outcome |
 
 /** vCluster copies these keys from tenants, and a tenant must not be able to pin or hide a host object. */
 function isTenants(key: string, host: HostItem, virtual: VirtualItem | undefined): boolean {
-  const copied = (host.annotations?.[managedAnnotationsKey] ?? '').split('\n');
-  return copied.includes(key) || virtual?.annotations?.[key] !== undefined;
+  return copiedAnnotations(host).has(key) || virtual?.annotations?.[key] !== undefined;
 }

@@ -38,6 +38,11 @@ export const leaderKey = 'control-plane.alpha.kubernetes.io/leader';
 
 export const fieldManager = 'hostward';
 
+/** The annotations that a create has copied from the tenant, in vCluster too. */
+export function copiedAnnotations(host: { annotations?: Record<string, string> }): ReadonlySet<string> {
+  return new Set((host.annotations?.[managedAnnotationsKey] ?? '').split('\n'));
+}
+
 export function isReserved(key: string): boolean {
   return key.startsWith('vcluster.loft.sh/') || key.startsWith('hostward.dev/');
 }

@@ -326,15 +326,15 @@ describe('the audit and the activity of a direct endpoint', () => {
 
   it('are taken of one key only so fast that they push nobody out of the audit log, and of the next key at once', async () => {
     const { bench: platform } = bench.behind;
-    const [key, other] = [
-      await platform.keyFor('loud-agent', { user: 'admin', scope: { roles: [{ role: 'agent' }] } }),
-      await platform.keyFor('calm-agent', { user: 'admin', scope: { roles: [{ role: 'agent' }] } }),
-    ];
+    const scope = { roles: [{ role: 'agent' }] };
+    const key = await platform.keyFor('loud-agent', { user: 'admin', scope });
+    const other = await platform.keyFor('calm-agent', { user: 'admin', scope });
     const long = 'x'.repeat(2_000);
     const body = c1(...Array.from({ length: 150 }, () => ({ ...intent, source: long, request: long, url: long })));
-    const codes: number[] = [];
+    const [codes, beganMs]: [number[], number] = [[], performance.now()];
     // Each second makes room for a quarter of one, and a busy machine may need a second for one.
-    while (!codes.includes(429)) codes.push((await platform.ask('POST', reports, { key, body })).code);
+    while (!codes.includes(429) && codes.length < 25 + (performance.now() - beganMs) / 4_000)
+      codes.push((await platform.ask('POST', reports, { key, body })).code);
     expect(codes[0]).toBe(201);
     expect(codes.indexOf(429)).toBeGreaterThan(14);
     const refused = await platform.ask('POST', reports, { key, body });

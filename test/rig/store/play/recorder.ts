@@ -34,7 +34,7 @@ export class Recorder {
     });
   }
 
-  /** Tells whoever waits for it. */
+  /** To be called with the key when it has come and gone. */
   flickered: (key: string) => void = () => undefined;
 
   fallsAt(at: 'flicker' | 'ambush'): void {

@@ -28,7 +28,7 @@ export class StoreProcess implements Reach {
   #watches = new Map<number, (delivery: Delivery) => void>();
   #isGone = false;
   #gone: Promise<unknown>;
-  /** Takes the place of whoever waits for the answer of the next write that succeeds. */
+  /** Called in place of the next answer to a write that has succeeded, which nobody gets then. */
   #insteadOfAnswer: (() => void) | undefined;
 
   constructor() {
