@@ -14,6 +14,7 @@ const users = {
   hostward: account('hw-hostward'),
   vcluster: account('vc-my-vcluster'),
   mirroring: account('endpointslicemirroring-controller', 'kube-system'),
+  ofSlices: account('endpointslice-controller', 'kube-system'),
   named: 'platform-admin',
   somebody: 'somebody',
 } as const;
@@ -44,7 +45,10 @@ describe.skipIf(reason !== undefined)(
     beforeAll(async () => {
       folder = mkdtempSync(join(tmpdir(), 'hostward-admission-'));
       const all = Object.entries(users).map(([token, user]) => ({ token, user, groups: ['system:masters'] }));
-      cluster = await startKube({ name: 'admission', users: all });
+      // Without the flag its controllers have the name of an administrator here.
+      const controllers = '--controllers=endpoints-controller,endpointslice-controller';
+      const controllerManagerFlags = ['--use-service-account-credentials=true', controllers];
+      cluster = await startKube({ name: 'admission', users: all, controllerManager: true, controllerManagerFlags });
       const { url, caPem } = cluster;
       for (const user of Object.keys(users) as User[]) clients.set(user, new ApiClient({ url, caPem, token: user }));
       for (const name of [namespace, 'elsewhere']) await cluster.kubectl('create', 'namespace', name);
@@ -125,6 +129,7 @@ describe.skipIf(reason !== undefined)(
         ['the marker', { labels: { 'vcluster.loft.sh/managed-by': 'other' } }],
         ['the marker, away', { labels: { 'vcluster.loft.sh/managed-by': null } }],
         ['one of the six', { annotations: { 'vcluster.loft.sh/object-name': 'other' } }],
+        ['the list of copied annotations', { annotations: { 'vcluster.loft.sh/managed-annotations': 'other' } }],
         ['an annotation of Hostward, new', { annotations: { 'hostward.dev/base': '{}' } }],
         ...(kind === 'slices'
           ? ([['the Service', { labels: { 'kubernetes.io/service-name': 'other' } }]] as [string, object][])
@@ -140,6 +145,38 @@ describe.skipIf(reason !== undefined)(
         }
       });
 
+      it('judges what a controller writes as a copy, and not what it makes for a Service with a selector', async () => {
+        for (const user of ['ofSlices', 'named'] as const) {
+          expect(await write(kind, user, ['10.66.0.1'])).toMatchObject({ status: 422 });
+          const made = await write(kind, user, ['10.66.0.1'], { annotations: {} });
+          expect(made).toMatchObject({ status: 201 });
+          const annotations = { 'hostward.dev/base': '{}' };
+          expect(await patch(kind, user, made.name, { metadata: { annotations } })).toMatchObject({ status: 422 });
+        }
+        for (const user of ['hostward', 'mirroring', 'somebody'] as const)
+          expect(await write(kind, user, ['10.66.0.1'], { annotations: {} })).toMatchObject({ status: 422 });
+      });
+
+      it('takes an object without addresses, from everybody who may write the marks', async () => {
+        const body = { metadata: { name: `o-${++names}`, labels: marker }, addressType: 'IPv6', endpoints: null };
+        const { addressType: _, endpoints: __, ...bare } = body;
+        const answer = await clients
+          .get('hostward')!
+          .request('POST', paths[kind].replace('NS', namespace), { body: kind === 'slices' ? body : bare });
+        expect(answer).toMatchObject({ status: 201 });
+      });
+
+      it('refuses a denied address behind the prefix of NAT64, and takes others there', async () => {
+        const inV6 = async (ip: string) => {
+          const made = object(kind, [ip], { name: `o-${++names}`, labels: marker });
+          const body = kind === 'slices' ? { ...made, addressType: 'IPv6' } : made;
+          return clients.get('hostward')!.request('POST', paths[kind].replace('NS', namespace), { body });
+        };
+        for (const ip of ['64:ff9b::a42:1', '64:ff9b::f000:1', '64:ff9b::7f00:1'])
+          expect(await inV6(ip)).toMatchObject({ status: 422, text: expect.stringContaining('denied by the values') });
+        for (const ip of ['64:ff9b::a43:1', 'fd01::a42:1']) expect(await inV6(ip)).toMatchObject({ status: 201 });
+      });
+
       it('leaves other labels and annotations to everybody', async () => {
         const metadata = { labels: { team: 'blue' }, annotations: { note: 'x' } };
         expect(await patch(kind, 'somebody', copy, { metadata })).toMatchObject({ status: 200 });
@@ -153,6 +190,66 @@ describe.skipIf(reason !== undefined)(
         expect(refused).toMatchObject({ status: 422 });
         expect(refused.text).toContain('denied by the values');
       });
+    });
+
+    it('hinders no Service with a selector that vCluster has synced: with pods, without, and in a denied network', async () => {
+      const name = 'web-x-default-x-my-vcluster';
+      const service = { kind: 'Service', apiVersion: 'v1', metadata: { name, labels: marker } };
+      const spec = { selector: { app: 'web' }, ports: [{ port: 80 }] };
+      const pod = {
+        ...{ kind: 'Pod', apiVersion: 'v1', metadata: { name: 'web', labels: { app: 'web' } } },
+        spec: { containers: [{ name: 'web', image: 'web' }], automountServiceAccountToken: false, nodeName: 'none' },
+      };
+      const apply = async (object: object) => {
+        const made = await cluster.kubectlWith(JSON.stringify(object), '-n', namespace, 'apply', '-f', '-');
+        expect(made).toMatchObject({ code: 0 });
+      };
+      const addresses = async () => {
+        const selector = `kubernetes.io/service-name=${name}`;
+        const { stdout: slices } = await cluster.kubectl(
+          '-n',
+          namespace,
+          'get',
+          'endpointslices',
+          '-l',
+          selector,
+          '-o',
+          'json',
+        );
+        const { items } = JSON.parse(slices) as { items: { endpoints: { addresses: string[] }[] | null }[] };
+        const { stdout: endpoints } = await cluster.kubectl(
+          '-n',
+          namespace,
+          'get',
+          'endpoints',
+          name,
+          '-o',
+          'json',
+          '--ignore-not-found',
+        );
+        const { subsets } = JSON.parse(endpoints || '{}') as { subsets?: { addresses?: { ip: string }[] }[] };
+        if (items.length === 0 || endpoints === '') return `${items.length} slices, Endpoints ${endpoints}`;
+        const ofSlices = items.flatMap(({ endpoints: all }) => (all ?? []).flatMap((one) => one.addresses));
+        const ofEndpoints = (subsets ?? []).flatMap(({ addresses: all }) => (all ?? []).map(({ ip }) => ip));
+        return `${ofSlices} ${ofEndpoints}`;
+      };
+      const become = (wanted: string) =>
+        until(`addresses ${wanted}`, async () => ((await addresses()) === wanted ? true : undefined));
+      await apply({ ...service, spec });
+      await become(' ');
+      await apply({ kind: 'Node', apiVersion: 'v1', metadata: { name: 'none' } });
+      await apply(pod);
+      const status = {
+        phase: 'Running',
+        podIP: '10.66.0.9',
+        podIPs: [{ ip: '10.66.0.9' }],
+        conditions: [{ type: 'Ready', status: 'True' }],
+      };
+      const patched = ['patch', 'pod', 'web', '--subresource=status', '--type=merge', '-p', JSON.stringify({ status })];
+      expect(await cluster.kubectl('-n', namespace, ...patched)).toMatchObject({ code: 0 });
+      await become('10.66.0.9 10.66.0.9');
+      await cluster.kubectl('-n', namespace, 'delete', 'pod', 'web', '--force');
+      await become(' ');
     });
   },
 );
