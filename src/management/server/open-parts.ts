@@ -35,7 +35,7 @@ import { rotateKey } from '../keys/rotate-key.ts';
 import { pageSeal } from '../keys/secret/page-seal.ts';
 import type { Peppers } from '../keys/secret/pepper.ts';
 import type { Database } from './host/database-for.ts';
-import { markIn } from './moving/store-marks.ts';
+import { markIn } from './host/store-marks.ts';
 import { openStored, type StoredOptions } from './open-stored.ts';
 import type { SecretVersions } from './secret-versions.ts';
 

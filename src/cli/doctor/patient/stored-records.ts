@@ -10,7 +10,7 @@ import { proofKey, readSecrets, replicaFile, type Secrets } from '../../../manag
 import { isUsable } from '../../../management/server/host/host-database.ts';
 import { hiddenBecause, recordOf, secretsResource } from '../../../management/server/host/host-secrets.ts';
 import { wordsIn } from '../../../management/server/host/shared-store.ts';
-import { movedKey, movingKey } from '../../../management/server/moving/store-marks.ts';
+import { movedKey, movingKey } from '../../../management/server/host/store-marks.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import type { KnownStore } from '../../../store/kubernetes/meta-record.ts';

@@ -37,6 +37,7 @@ import {
   sharedStatus,
   wordsIn,
 } from './shared-store.ts';
+import { movedKey, movedWord } from './store-marks.ts';
 
 export interface HostDatabaseOptions {
   kubernetes: KubernetesStoreSettings;
@@ -201,6 +202,8 @@ export class HostDatabase extends KubernetesStore {
   }
 
   override get trouble(): string | undefined {
+    const moved = this.timeline.newest(movedKey)?.record;
+    if (moved !== undefined) return `the store in ${this.place}: ${movedWord(moved.value)}`;
     const why = super.trouble;
     return this.wasSetBack ? `the store in ${this.place}: ${why}; ${wayOutOfRollback}` : why;
   }

@@ -2,7 +2,7 @@
 // that stopped. In: two open stores that nobody serves. Out: the number of records and a digest of all of them.
 import { createHash } from 'node:crypto';
 import type { Store, StoredRecord } from '../../../store/store.ts';
-import { movedKey, movingKey } from './store-marks.ts';
+import { movedKey, movingKey } from '../host/store-marks.ts';
 
 /** Records that are read at a time. */
 const pageRecords = 500;

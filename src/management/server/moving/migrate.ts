@@ -14,8 +14,9 @@ import { RestoreFault } from '../../audit/recovery/restore-fault.ts';
 import { databasePath, proofKey, samePeppers } from '../../keys/folder/data-folder.ts';
 import { type Database, databaseFor } from '../host/database-for.ts';
 import { HostDatabase } from '../host/host-database.ts';
+import { movedKey, movingKey } from '../host/store-marks.ts';
 import { contentOf, makeEqual, type StoreContent } from './make-equal.ts';
-import { movedKey, movingKey } from './store-marks.ts';
+import { mustBeAlone } from './must-be-alone.ts';
 
 export interface MigrateOptions {
   from: ManagementServerSettings;
@@ -41,6 +42,10 @@ export async function migrate(options: MigrateOptions): Promise<Migrated> {
     const ended = await endedIn(from, options);
     if (ended !== undefined) return ended;
     await mustBeThere(from);
+    await mustBeAlone(from, {
+      clock: options.clock,
+      lost: 'what it changes from now on would be missing in the new store',
+    });
     // First, because records in a cluster are sealed with these secrets.
     await bringSecrets(secretsFolder(options.from), secretsFolder(options.to));
     const to = await opened(options.to, options, false);

@@ -13,9 +13,9 @@ import { RestoreFault } from '../../audit/recovery/restore-fault.ts';
 import { readSecrets } from '../../keys/folder/data-folder.ts';
 import { databaseFor } from '../host/database-for.ts';
 import { HostDatabase } from '../host/host-database.ts';
-import { runningBeside } from '../host/known-replicas.ts';
 import { knownReplicaIn } from '../host/replica-file.ts';
 import { type ReplicaWords, wordsIn } from '../host/shared-store.ts';
+import { mustBeAlone } from './must-be-alone.ts';
 
 export interface RecoverOptions {
   server: ManagementServerSettings;
@@ -63,7 +63,9 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     });
   await database.start();
   try {
-    if (options.isForced !== true) await mustBeAlone(database, clock);
+    const lost = 'what it revokes from now on would be missing here';
+    const hint = 'stop every replica and run this again, or add --force';
+    if (options.isForced !== true) await mustBeAlone(database, { clock, lost, hint });
     const foundAt = await database.currentRevision({ fresh: true });
     const folders = [server.dataDir, ...others];
     const digest = keyedDigest(secrets.auditKey);
@@ -121,14 +123,6 @@ function unfinished(cause: unknown, disablesKeys: boolean): RestoreFault {
     cause,
     saysAll: true,
     hint: 'look whether the cluster answers, and run it again with the same journals; no server starts until it has ended',
-  });
-}
-
-async function mustBeAlone(database: HostDatabase, clock: Clock): Promise<void> {
-  const running = await runningBeside(database.shared.replica, database, clock);
-  if (running === undefined) return;
-  throw new RestoreFault('input', `replica ${running} runs, and what it revokes from now on would be missing here`, {
-    hint: 'stop every replica and run this again, or add --force',
   });
 }
 

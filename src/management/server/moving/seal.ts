@@ -1,6 +1,6 @@
 // Seals all records of a store on a cluster, which an older version has written or whose key is to change. In: settings. Out: how many.
 // What is there is believed, so nobody must serve the store, and a replica that still writes to it ends the attempt.
-import { type Clock, pause } from '../../../clock.ts';
+import type { Clock } from '../../../clock.ts';
 import { type ManagementServerSettings, secretsFolder } from '../../../config/settings/management-settings.ts';
 import type { Log } from '../../../log.ts';
 import { RestoreFault } from '../../audit/recovery/restore-fault.ts';
@@ -8,6 +8,7 @@ import { readSecrets } from '../../keys/folder/data-folder.ts';
 import { databaseFor } from '../host/database-for.ts';
 import { HostDatabase } from '../host/host-database.ts';
 import { inParallel, pagesOf } from './make-equal.ts';
+import { mustBeAlone } from './must-be-alone.ts';
 
 export interface SealOptions {
   server: ManagementServerSettings;
@@ -24,9 +25,6 @@ export interface Sealed {
   aside: number;
 }
 
-/** A replica that runs shows in that time that it does. */
-const twoBeatsMs = 5_000;
-
 export async function sealStore(options: SealOptions): Promise<Sealed> {
   const { server, clock, log, environment, progress } = options;
   if ((await readSecrets(secretsFolder(server))) === undefined)
@@ -36,15 +34,7 @@ export async function sealStore(options: SealOptions): Promise<Sealed> {
     throw new RestoreFault('input', 'the configuration has no store in a cluster, and only such records are sealed');
   await database.start();
   try {
-    const before = database.replicas.beats;
-    await pause(clock, twoBeatsMs);
-    const isRunning = ([replica, beat]: [string, number]) =>
-      replica !== database.shared.replica && beat !== before.get(replica);
-    const running = [...database.replicas.beats].filter(isRunning);
-    if (running.length > 0)
-      throw new RestoreFault('input', `a replica still uses the store: ${running.map(([replica]) => replica)}`, {
-        hint: 'stop every server first',
-      });
+    await mustBeAlone(database, { clock, lost: 'what it writes from now on would have no seal' });
     database.beginSealing();
     let records = 0;
     for await (const page of pagesOf(database))

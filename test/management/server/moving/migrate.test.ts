@@ -12,9 +12,9 @@ import { proofKey, readSecrets } from '../../../../src/management/keys/folder/da
 import { localSocketPath } from '../../../../src/management/server/commands/local-socket.ts';
 import { databaseFor } from '../../../../src/management/server/host/database-for.ts';
 import { recordOf } from '../../../../src/management/server/host/host-secrets.ts';
+import { movedKey, movingKey } from '../../../../src/management/server/host/store-marks.ts';
 import { migrate } from '../../../../src/management/server/moving/migrate.ts';
 import { recover } from '../../../../src/management/server/moving/recover.ts';
-import { movingKey } from '../../../../src/management/server/moving/store-marks.ts';
 import { ManagementApi } from '../../../../src/management/server/server.ts';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
 import { metaName, replicaName } from '../../../../src/store/kubernetes/records/record-format.ts';
@@ -137,6 +137,27 @@ describe('migrate()', () => {
     expect(await migrate({ from: file, to: cluster, ...parts })).toMatchObject({ records, digest });
     await closed(await opened(cluster));
     await expect(migrate({ from: file, to: cluster, ...parts })).rejects.toThrow('were moved already');
+  }, 30_000);
+
+  it('takes no records from under a replica that runs, and one that has started since serves them no longer', async () => {
+    const namespace = await newNamespace(host);
+    const [runs, beside, file] = [inCluster('runs', namespace), inCluster('beside', namespace), inFile('taken')];
+    const running = await opened(runs);
+    await running.serve();
+    await made(running, 'key');
+    await expect(migrate({ from: beside, to: file, ...parts })).rejects.toThrow(
+      /^replica \S+ runs, and what it changes from now on would be missing in the new store$/,
+    );
+    expect(running.writeTrouble).toBeUndefined();
+    const database = await databaseFor({ server: beside, mayBeAlone: true, ...parts });
+    await database.start();
+    await database.write(movedKey, { expect: undefined, value: '"namespace new"' });
+    await database.stop();
+    await expect.poll(() => running.writeTrouble).toContain('its records were moved to namespace new: start with');
+    const socket = new ManagementClient({ kind: 'socket', path: localSocketPath(runs.dataDir), osUser: 'root' });
+    const path = `${apiPrefix}/apis/management.platform/v1/ownedaccesskeys`;
+    const body = { metadata: { name: 'late' }, spec: { user: 'alice' } };
+    expect(await socket.send({ method: 'POST', path, body })).toMatchObject({ code: 503 });
   }, 30_000);
 });
 
