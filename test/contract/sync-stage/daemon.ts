@@ -168,11 +168,13 @@ export class LiveDaemon {
 
   /**
    * Waits until the daemon has seen the current state of both clusters and has no work left. Work that waits for a later
-   * time does not count, except retries.
+   * time does not count, except retries. A request that was under way in a jump of the clock may have ended at its time limit, on a
+   * machine that is slower than the jump; then a window waits for half a minute, and `meanwhile` has to move the clock on.
    */
-  async settled(): Promise<void> {
+  async settled(meanwhile?: () => Promise<unknown>): Promise<void> {
     let before = '';
     const look = async () => {
+      await meanwhile?.();
       // Lists of whole clusters cost more than anything else here, and say nothing while there is work.
       if (!this.#isIdle()) {
         before = '';
