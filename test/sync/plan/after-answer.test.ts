@@ -110,6 +110,19 @@ describe('after an answer the pass', () => {
     expect(afterAnswer(freshMemory(), request, answer, endpointsKind).hostService).toMatchObject(known);
   });
 
+  it.each([
+    [1, 'serves the host, then refused HostRefused'],
+    [2, 'sends each alone'],
+    [8, 'sends each alone'],
+    [9, 'serves the host, then refused HostRefused'],
+  ])('of %i keys that the virtual server refuses together: %s', (count, expected) => {
+    const labels = new Map(Array.from({ length: count }, (_, at) => [`label-${at}`, 'x']));
+    const request: PlannedRequest = { ...backFlow, back: { labels, annotations: new Map() } };
+    const refused: Answer = { kind: 'refused', status: 422, reason: '', message };
+    const memory = afterAnswer(freshMemory(), request, refused, endpointsKind);
+    expect(memory.backAlone === undefined ? goesOn(memory) : 'sends each alone').toBe(expected);
+  });
+
   it('remembers the agreement of a back-flow only after its write', () => {
     expect(afterAnswer(freshMemory(), backFlow, ok, endpointsKind).agreed).toEqual(agreed);
     expect(afterAnswer(freshMemory(), backFlow, conflict, endpointsKind).agreed).toBeUndefined();

@@ -2,13 +2,14 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { hostName } from '../../../src/object/meta/names.ts';
 import {
+  controlledByKey,
   instanceKey,
   managedAnnotationsKey,
   markerLabel,
   objectKeys,
   theSix,
 } from '../../../src/sync/plan/keys/reserved-keys.ts';
-import { judgeOwnership } from '../../../src/sync/plan/ownership.ts';
+import { isControlledByOther, judgeOwnership } from '../../../src/sync/plan/ownership.ts';
 import { createPlacement } from '../../../src/sync/plan/placement.ts';
 
 interface Row {
@@ -95,4 +96,15 @@ describe('judgeOwnership()', () => {
     expect(words[found.kind]).toBe(wanted);
     if (found.kind === 'oursForOther') expect(found.key).toBe('default/api');
   });
+});
+
+it.each([
+  ['no mark', {}, false],
+  ['an empty annotation', { annotations: { [controlledByKey]: '' } }, false],
+  ['the annotation of this syncer', { annotations: { [controlledByKey]: 'endpoints' } }, false],
+  ['the annotation of another one', { annotations: { [controlledByKey]: 'theirs' } }, true],
+  ['an empty label', { labels: { [controlledByKey]: '' } }, false],
+  ['a label, of whomever', { labels: { [controlledByKey]: 'endpoints' } }, true],
+])('with %s, whether another syncer controls the object', (_, object, isOther) => {
+  expect(isControlledByOther(object, 'endpoints')).toBe(isOther);
 });

@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { maxAnnotationBytes } from '../../../src/object/meta/meta-validation.ts';
+import { baseOf } from '../../../src/sync/plan/draft.ts';
+import { formatBase } from '../../../src/sync/plan/keys/base.ts';
 import {
   baseKey,
   leaderKey,
@@ -32,6 +35,10 @@ const uid =
   ({ metadata }) => {
     metadata.uid = value;
   };
+
+function bytesIn({ annotations = {} }: HostItem): number {
+  return Object.entries(annotations).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
+}
 
 function plan(virtual: VirtualItem, host: HostItem, over: Partial<UpdateInput> = {}) {
   const draft = draftOf(virtual);
@@ -75,6 +82,11 @@ const rows: Row[] = [
     virtual: uid('v-2'),
     host: asAnnotation(leaderKey, 'h'),
     touches: [`annotation ${objectKeys.uid}`],
+  },
+  {
+    rule: '5: a new uid writes anew which annotations are the tenant’s',
+    virtual: all(uid('v-2'), asAnnotation('other', 'o')),
+    touches: ['annotation other', `annotation ${objectKeys.uid}`, `annotation ${managedAnnotationsKey}`],
   },
   {
     rule: '6: a lost marker label is repaired',
@@ -182,6 +194,18 @@ describe('the plan of an update, by the rules of sync', () => {
     expect(plan(virtualWith(), copyWith(withoutBase)).update.host).toBeUndefined();
   });
 
+  it('a base that has no room any more leaves the host, because the old one would be wrong', () => {
+    const fill = (bytes: number): Change => asAnnotation('large', 'x'.repeat(bytes));
+    const room = maxAnnotationBytes - bytesIn(copyWith(fill(0), virtualWith(fill(0))));
+    const more = all(...Array.from({ length: 20 }, (_, at) => asLabel(`label-${at}`, 'x')));
+    const baseAfter = (bytes: number) => {
+      const copied = copyWith(fill(bytes), virtualWith(fill(bytes)));
+      return plan(virtualWith(all(fill(bytes), more)), copied).update.host?.annotations.get(baseKey);
+    };
+    expect(baseAfter(room - 1_000)).toEqual(expect.any(String));
+    expect(baseAfter(room - 100)).toBeNull();
+  });
+
   it('another patch set causes no write, unless another patch touches a key', () => {
     const other = { translation: { ...translation, patchDigest: 'other' } };
     expect(plan(virtualWith(), copyWith(), other).update.host).toBeUndefined();
@@ -206,6 +230,15 @@ describe('the plan of an update, by the rules of sync', () => {
     expect(takenFrom(() => {})).toEqual([...annotations, 'label service.kubernetes.io/headless']);
     // Only the list of vCluster tells then, which names annotations.
     expect(takenFrom(withoutBase)).toEqual(annotations);
+  });
+
+  it('a new uid takes along what never flows back and patches had made', () => {
+    const made = 'endpoints.kubernetes.io/made';
+    const draft = draftOf(virtualWith());
+    const patched = { ...draft, annotations: new Map([...draft.annotations, [made, 'p']]) };
+    const former = baseOf(virtualWith(), patched, translation);
+    const host = copyWith(all(asAnnotation(made, 'p'), asAnnotation(baseKey, formatBase(former))));
+    expect(plan(virtualWith(uid('v-2')), host).touches).toContain(`annotation ${made}`);
   });
 
   it('a take-over writes the marks and the tenant’s keys, and keeps all other keys', () => {

@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 import { type Key, keyOf, splitKey } from '../../../src/object/meta/object.ts';
+import { Registry } from '../../../src/sync/world/registry.ts';
 import { type NameView, ServiceNames } from '../../../src/sync/world/service-names.ts';
+import type { Standing } from '../../../src/sync/world/standing.ts';
 
 /** Of a Service, for each answer to "who gets this name": a tenant may have made thousands. */
 const judged = 100;
@@ -35,8 +37,41 @@ function world(objects: Readonly<Record<Key, readonly Key[]>>, isEligible: (key:
   };
   const names = new ServiceNames(view, { all, areAwaited: false });
   all.push(names);
-  return { names, asked };
+  return { names, asked, view };
 }
+
+function registry(): Registry {
+  const unknown = () => 'unknown' as unknown as Standing;
+  return new Registry({ standingOf: unknown, lastStandingOf: unknown });
+}
+
+it('news of a Service wake the objects of the other kinds, at that Service and at its rivals', () => {
+  const shared = registry();
+  const woken: Key[] = [];
+  const viewOf = (kind: string) => {
+    const { view } = world({ [one]: [`b-x-c/${kind}`], [other]: [`c/${kind}`] }, () => true);
+    return { ...view, wake: (key: Key) => woken.push(key) };
+  };
+  const names = shared.join('Endpoints', viewOf('endpoints'));
+  shared.join('EndpointSlice', viewOf('slice'));
+  names.wakeOthers(one);
+  expect(woken).toEqual(['b-x-c/slice', 'c/slice']);
+});
+
+it('a name stays open while a kind is awaited, until the kind joins or is given up', () => {
+  for (const end of ['join', 'goOnWithout'] as const) {
+    const shared = registry();
+    const { view } = world({}, () => true);
+    const names = shared.join('Endpoints', view);
+    const isPending = () => names.clashOf(one, place, 'host/new')?.isPending;
+    expect(isPending()).toBe(false);
+    shared.await('EndpointSlice');
+    expect(isPending()).toBe(true);
+    if (end === 'join') shared.join('EndpointSlice', world({}, () => true).view);
+    else shared.goOnWithout('EndpointSlice');
+    expect(isPending()).toBe(false);
+  }
+});
 
 const many = (namespace: string, count: number) => Array.from({ length: count }, (_, at) => `${namespace}/slice-${at}`);
 
