@@ -193,7 +193,7 @@ describe.skipIf(reason !== undefined)(
     });
 
     it('hinders no Service with a selector that vCluster has synced: with pods, without, and in a denied network', async () => {
-      const name = 'web-x-default-x-my-vcluster';
+      const name = 'shop-x-default-x-my-vcluster';
       const service = { kind: 'Service', apiVersion: 'v1', metadata: { name, labels: marker } };
       const spec = { selector: { app: 'web' }, ports: [{ port: 80 }] };
       const pod = {
