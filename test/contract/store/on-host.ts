@@ -8,6 +8,7 @@ import { KubernetesStore } from '../../../src/store/kubernetes/kubernetes-store.
 import type { KubernetesStoreOptions } from '../../../src/store/kubernetes/store-options.ts';
 import { Seals } from '../../../src/store/kubernetes/trust/seals.ts';
 import type { Store } from '../../../src/store/store.ts';
+import type { Version } from '../../../src/store/timeline.ts';
 import { ApiClient } from '../client.ts';
 import type { Numbering } from './store-numbering.ts';
 
@@ -67,6 +68,14 @@ export class NumberedStore extends KubernetesStore {
   readonly revisions: number[] = [];
   readonly given: KubernetesStoreOptions;
   base = 0;
+  /** How often it has shown a record that no watch had heard of, because it could be judged only later. */
+  takenLate = 0;
+
+  protected override restart(world: { found: readonly Omit<Version, 'before' | 'atMs'>[]; revision: number }): void {
+    // A list of the host after a loss is of a later version.
+    if (this.state === 'open' && world.revision === this.timeline.revision) this.takenLate++;
+    super.restart(world);
+  }
 
   constructor(options: KubernetesStoreOptions) {
     super(options);

@@ -68,6 +68,8 @@ export interface History {
   freezes?: number;
   /** How many records nobody could judge in the end. Absent in a file of before. */
   aside?: number;
+  /** How often a replica could judge a record only later, and ended its watches. Absent in a file of before. */
+  late?: number;
   /** What was before is compacted from the beginning: a replica knows only what has happened since its start. */
   base: number;
   /** What went wrong while it was played: a watch that never came to rest, a store that did not open again. */

@@ -267,4 +267,12 @@ describe('judge() of watches', () => {
   it.each(cases)('%s', (_, watched, judges) => {
     expect(judgesOf(log, [watched])).toEqual(judges);
   });
+
+  it('allows that a replica forgets what was before a record which it has judged late, and no other store', () => {
+    const refused = { afterRevision: 1, compactedRevision: 2 };
+    const ofReplicas = { promises: { ...promises, hasGaps: true }, late: 1 };
+    expect(judgesOf(log, [refused], ofReplicas)).toEqual([]);
+    expect(judgesOf(log, [refused], { ...ofReplicas, late: 0 })).toEqual(['resumable']);
+    expect(judgesOf(log, [refused], { late: 1 })).toEqual(['resumable']);
+  });
 });

@@ -24,6 +24,7 @@ const sights = {
   neverHappened: 'a write without an answer that did not happen',
   full: 'a write refused by a full disk',
   aside: 'a record that nobody could judge',
+  late: 'a record that was judged late',
 } as const;
 
 export type Sight = keyof typeof sights;
@@ -60,8 +61,8 @@ export class Tally {
   }
 
   #isPossible(sight: Sight): boolean {
-    // Its writer must be killed beside a deletion that it has not heard of.
-    if (sight === 'aside') return false;
+    // Its writer must be killed beside a deletion that it has not heard of, or must have been far behind.
+    if (sight === 'aside' || sight === 'late') return false;
     if (sight === 'lostWatches' || sight === 'freezes') return this.#promises.canBeCut;
     if (sight === 'full') return this.#promises.canBeFull;
     return this.#promises.canBeKilled || !needsKill.includes(sight);
@@ -73,6 +74,7 @@ function* sightsOf(history: History): Generator<Sight> {
   for (let nth = 0; nth < history.kills; nth++) yield 'kills';
   for (let nth = 0; nth < (history.freezes ?? 0); nth++) yield 'freezes';
   for (let nth = 0; nth < (history.aside ?? 0); nth++) yield 'aside';
+  for (let nth = 0; nth < (history.late ?? 0); nth++) yield 'late';
   for (const { asked, answered } of history.operations) {
     if (asked.verb === 'write') {
       const { expect, value } = asked;

@@ -143,6 +143,7 @@ describe('a name that is taken again beside a deletion which its writer has not 
     stream.goOn();
     await making;
     expect([await valueIn(again), await valueIn(two)]).toEqual(['"again"', '"again"']);
+    expect(again.takenLate).toBe(1);
     // Nobody could tell the watch at which revision the record came.
     if ('kind' in watch) throw new Error('the present is forgotten');
     const heard: StoreEvent[] = [];

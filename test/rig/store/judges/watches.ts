@@ -52,10 +52,10 @@ export class SeenLog {
     return created;
   }
 
-  /** How far the store may have forgotten at the moment: because somebody had asked, or because a replica was started anew. */
+  /** How far the store may have forgotten at the moment: because somebody had asked, or because a replica was started anew or has judged a record late. */
   compactedBefore(moment: number): number {
-    const { base, kills, cuts, freezes = 0, promises } = this.#history;
-    if (promises.hasGaps && kills + cuts + freezes > 0) return Number.POSITIVE_INFINITY;
+    const { base, kills, cuts, freezes = 0, late = 0, promises } = this.#history;
+    if (promises.hasGaps && kills + cuts + freezes + late > 0) return Number.POSITIVE_INFINITY;
     let most = base;
     for (const { asked, calledAt } of this.#history.operations)
       if (asked.verb === 'compact' && calledAt < moment) most = Math.max(most, asked.upTo);

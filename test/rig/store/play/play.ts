@@ -85,5 +85,6 @@ async function perform({ stage, plan, history }: { stage: Stage; plan: Plan; his
   const late = verdictOf({ asks, isOver: over.signal });
   for (const client of [...clients, last]) await client.rest(markers, late);
   over.abort();
+  history.late = (await stage.late?.()) ?? 0;
   await stage.close();
 }

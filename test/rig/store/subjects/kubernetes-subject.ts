@@ -110,13 +110,18 @@ class ReplicatedStage implements Stage {
 
   /** Only what no replica believes: what one believes, the other must. */
   async tidy(): Promise<number> {
-    const [here, there] = await Promise.all(this.#replicas.map((replica) => replica.aside()));
+    const [here, there] = await Promise.all(this.#replicas.map(async (replica) => (await replica.judged()).aside));
     const names = here?.filter((name) => there?.includes(name)) ?? [];
     if (names.length === 0) return 0;
     const records = recordsOn(this.#given.host.server, this.#given.namespace);
     for (const name of names) await records.remove(name, (await records.get(name))?.version ?? 0);
     await records.stop();
     return names.length;
+  }
+
+  async late(): Promise<number> {
+    const each = await Promise.all(this.#replicas.map(async (replica) => (await replica.judged()).late));
+    return each.reduce((sum, late) => sum + late, 0);
   }
 
   async cut(): Promise<void> {
@@ -183,10 +188,10 @@ class Replica {
     await this.#process.lag(forMs);
   }
 
-  async aside(): Promise<string[]> {
+  async judged(): Promise<{ aside: string[]; late: number }> {
     await this.#open;
     const told = await this.#process.tell({ do: 'aside' });
-    return 'aside' in told ? told.aside : [];
+    return 'aside' in told ? told : { aside: [], late: 0 };
   }
 
   /** One that has not heard its host for long answers nothing until it has. */

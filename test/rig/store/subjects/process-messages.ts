@@ -20,7 +20,7 @@ export type ToStore =
   | { id: number; do: 'close' }
   | { id: number; do: 'lurk'; lurk: Lurk | undefined }
   | { id: number; do: 'lag'; forMs: number }
-  /** The records that it leaves aside, when nobody is to be asked about them any more. */
+  /** The records that it leaves aside, when nobody is to be asked about them any more, and how often it has judged one late. */
   | { id: number; do: 'aside' }
   | { id: number; do: 'ask'; asked: Asked }
   | { id: number; do: 'watch'; watch: number; prefix: string; afterRevision: number }
@@ -31,5 +31,5 @@ export type FromStore =
   | { id: number; answered: Answered }
   | { id: number; compactedRevision: number | undefined }
   | { id: number; fault: string }
-  | { id: number; aside: string[] }
+  | { id: number; aside: string[]; late: number }
   | { watch: number; delivery: Delivery };

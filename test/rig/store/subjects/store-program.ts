@@ -1,10 +1,9 @@
 // The process that holds a store for the player, who kills it: one on a file, or a replica of one on an API server. One store at a time, many one after
 // the other.
 import { systemClock } from '../../../../src/clock.ts';
-import { KubernetesStore } from '../../../../src/store/kubernetes/kubernetes-store.ts';
 import { SqliteStore } from '../../../../src/store/sqlite/sqlite-store.ts';
 import type { Store } from '../../../../src/store/store.ts';
-import { recordsOn, storeOn } from '../../../contract/store/on-host.ts';
+import { NumberedStore, recordsOn, storeOn } from '../../../contract/store/on-host.ts';
 import { LocalReach } from './local-reach.ts';
 import { Lurker } from './lurking.ts';
 import { type Plant, planted } from './planted.ts';
@@ -45,7 +44,9 @@ async function serve(message: ToStore): Promise<FromStore> {
     case 'aside':
       // A list waits as long as another replica may still answer.
       await store?.list('/', {});
-      return { id, aside: store instanceof KubernetesStore ? [...store.unusable.keys()] : [] };
+      return store instanceof NumberedStore
+        ? { id, aside: [...store.unusable.keys()], late: store.takenLate }
+        : { id, aside: [], late: 0 };
     case 'ask':
       return { id, answered: await reached().ask(message.asked) };
     case 'watch': {

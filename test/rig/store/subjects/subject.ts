@@ -41,6 +41,8 @@ export interface Stage {
   lag?(forMs: number): Promise<void>;
   /** What an operator deletes: records whose writer was killed before anybody could say that it had written them. How many there were. */
   tidy?(): Promise<number>;
+  /** Of replicas: how often one has shown a record that none of its watches had heard of, so that all of them ended. */
+  late?(): Promise<number>;
   close(): Promise<void>;
 }
 
