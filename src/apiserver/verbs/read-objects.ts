@@ -165,7 +165,14 @@ export async function startOf(
   if (query.continueToken !== '') {
     const { revision, after } = decodeContinue(query.continueToken, sealOf(call));
     checkView(call, revision);
-    return revision < 0 ? { afterKey: prefix + after } : { afterKey: prefix + after, atRevision: revision };
+    const afterKey = prefix + after;
+    if (revision >= 0) {
+      await reach(call.kit.store, revision);
+      return { afterKey, atRevision: revision };
+    }
+    // It goes on at what is newest, as a list without a token does.
+    await call.kit.store.currentRevision({ fresh: true });
+    return { afterKey };
   }
   const { at } = query;
   if (at.kind === 'exact') {
