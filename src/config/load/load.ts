@@ -132,6 +132,7 @@ const ofWhatIsThere: ReadonlySet<string> = new Set([
   'CONFIG_WRONG_TYPE',
   'CONFIG_WRONG_VALUE',
   'CONFIG_MISPLACED_KEY',
+  'CONFIG_MISSPELT_KEY',
 ]);
 
 /** Whether a fault lies in a list of patches, so that all other settings are known. */

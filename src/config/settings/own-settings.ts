@@ -1,10 +1,11 @@
 // Our own settings have two places: top-level `hostward` in a file of our own, and `global.hostward` in a vcluster.yaml that
 // vCluster reads too. This file merges both places, and warns of keys that the strict parser of vCluster refuses.
 
-import { editDistance } from '../../object/meta/nearest-key.ts';
 import { type Fault, fault, quoted, warning } from '../fault.ts';
 import { type SettingsPath, showPath } from '../yaml/settings-path.ts';
 import { child, find, type MapEntry, type MapNode, overlay, type TreeNode, toPlain } from '../yaml/tree.ts';
+import { formerValueFaults } from './former-values.ts';
+import { misspeltKeys } from './misspelt-keys.ts';
 
 export const topLevel: SettingsPath = ['hostward'];
 export const underGlobal: SettingsPath = ['global', 'hostward'];
@@ -84,39 +85,6 @@ function refusedInPatches(
   return warnings;
 }
 
-/** Top-level keys of the chart values before vCluster 0.20; vCluster has removed them since. */
-const formerSections: ReadonlySet<string> = new Set([
-  ...['syncer', 'vcluster', 'mapServices', 'isolation', 'fallbackHostDns', 'hostpathMapper', 'multiNamespaceMode'],
-  ...['enableHA', 'etcd', 'scheduler', 'headless', 'globalAnnotations', 'noopSyncer', 'embeddedEtcd', 'openshift'],
-  ...['autoDeletePersistentVolumeClaims', 'workloadServiceAccount', 'coredns', 'storage'],
-]);
-
-/** Keys directly under `sync`, where each kind had its switch before vCluster 0.20. */
-const formerKinds: ReadonlySet<string> = new Set([
-  ...['services', 'configmaps', 'secrets', 'endpoints', 'pods', 'events', 'nodes', 'persistentvolumeclaims'],
-  ...['persistentvolumes', 'ingresses', 'ingressclasses', 'storageclasses', 'hoststorageclasses', 'priorityclasses'],
-  ...['networkpolicies', 'volumesnapshots', 'poddisruptionbudgets', 'serviceaccounts', 'csinodes', 'csidrivers'],
-  ...['csistoragecapacities', 'namespaces', 'generic'],
-]);
-
-/** One or two such keys may belong to a chart that contains the vCluster chart. */
-const enoughFormerKeys = 3;
-
-function formerValueFaults(root: MapNode): Fault[] {
-  const sync = child(root, 'sync');
-  const hasKinds = sync?.kind === 'map' && [...sync.entries.keys()].some((key) => formerKinds.has(key));
-  const found = [...root.entries.keys()].filter((key) => formerSections.has(key) || (key === 'sync' && hasKinds));
-  const [first] = found;
-  const isOfToday = root.entries.has('controlPlane') || find(root, ['sync', 'toHost']) !== undefined;
-  if (first === undefined || isOfToday || found.length < enoughFormerKeys) return [];
-  const key = root.entries.get(first)?.key;
-  const at = key?.source.positionAt(key.start);
-  const named = found.slice(0, enoughFormerKeys).join(', ');
-  const sentence = `these are values of vCluster before 0.20 (${named}), which Hostward does not read`;
-  const fix = 'convert them to a vcluster.yaml: vcluster convert config --distro k3s -f FILE';
-  return [fault({ code: 'CONFIG_FORMER_VALUES', at, path: '', sentence, fix })];
-}
-
 /** Wrong places for the settings of sync.toHost. Before vCluster 0.20 they were directly under sync. */
 const misplaced: { path: string[]; wanted: string; where: string; fix: string }[] = [
   ...[...patchedKinds, 'namespaces'].flatMap((key) => [
@@ -152,15 +120,15 @@ const oneKeyForMany: readonly [path: string[], begins: RegExp][] = [
   [['sync', 'toHost'], /^(?:endpoints|endpointSlices|namespaces)\./],
 ];
 
+/** Settings that Hostward would leave out; below any other key with dots are settings of vCluster or of a chart. */
+const ofHostward = /^(?:global\.)?hostward\.|^sync\.toHost(?:$|\.(?:endpoints|endpointSlices|namespaces)(?:$|\.))/;
+
 /** Misplaced patches are faults, not warnings: without them the host would show the unpatched values. */
 function misplacedKeys(root: MapNode): Fault[] {
-  const warnings: Fault[] = [];
+  const found: Fault[] = [];
   const partsAt = (entry: MapEntry, path: SettingsPath) => {
     const at = entry.key.source.positionAt(entry.key.start);
     return { code: 'CONFIG_MISPLACED_KEY', at, path: showPath(path) };
-  };
-  const warn = (entry: MapEntry, path: SettingsPath, parts: { sentence: string; fix: string }) => {
-    warnings.push(warning({ ...partsAt(entry, path), ...parts }));
   };
   for (const { path, wanted, where, fix } of misplaced) {
     const parent = find(root, path.slice(0, -1));
@@ -169,7 +137,7 @@ function misplacedKeys(root: MapNode): Fault[] {
     if (entry === undefined) continue;
     const sentence = `${quoted(key)} is ${where}, where Hostward does not read it`;
     const parts = { ...partsAt(entry, path), sentence, fix: `${fix}: ${wanted}` };
-    warnings.push(holdsPatches(key, entry.node) ? fault(parts) : warning(parts));
+    found.push(holdsPatches(key, entry.node) ? fault(parts) : warning(parts));
   }
   for (const [path, begins] of oneKeyForMany) {
     const parent = find(root, path);
@@ -178,7 +146,8 @@ function misplacedKeys(root: MapNode): Fault[] {
       const levels = key.split('.', mostLevels);
       const fix = `write ${levels.join(': {')}: …${'}'.repeat(levels.length - 1)}`;
       const sentence = `${quoted(key)} is a single key, but nested maps are needed`;
-      warn(entry, [...path, key], { sentence, fix });
+      const parts = { ...partsAt(entry, [...path, key]), sentence, fix };
+      found.push(ofHostward.test([...path, key].join('.')) ? fault(parts) : warning(parts));
     }
   }
   for (const [key, entry] of root.entries) {
@@ -186,9 +155,10 @@ function misplacedKeys(root: MapNode): Fault[] {
     const inside = entry.node.kind === 'map' && !ownSections.has(key) ? entry.node : undefined;
     if (find(inside, ['sync', 'toHost']) === undefined && child(inside, 'hostward') === undefined) continue;
     const sentence = `there are settings below ${quoted(key)}, where Hostward does not read them`;
-    warn(entry, [key], { sentence, fix: `put the content of ${quoted(key)} into a separate file` });
+    const fix = `put the content of ${quoted(key)} into a separate file`;
+    found.push(warning({ ...partsAt(entry, [key]), sentence, fix }));
   }
-  return warnings;
+  return found;
 }
 
 function holdsPatches(key: string, node: TreeNode): boolean {
@@ -217,32 +187,8 @@ const shownTexts = 3;
 /** Faults and warnings about keys and files that would silently have no effect. */
 export function unreadKeys(root: MapNode): Fault[] {
   const ofWhole = [...manifestFaults(root), ...formerValueFaults(root)];
-  return ofWhole.length > 0 ? ofWhole : [...misspeltWarnings(root), ...misplacedKeys(root)];
-}
-
-/** A misspelt `hostward` or `endpoints` would pass as one of the vCluster keys that Hostward does not read. */
-function misspeltWarnings(root: MapNode): Fault[] {
-  const places: { path: string[]; names: string[] }[] = [
-    { path: [], names: ['hostward', 'sync', 'global'] },
-    { path: ['global'], names: ['hostward'] },
-    { path: ['sync'], names: ['toHost'] },
-    { path: ['sync', 'toHost'], names: ['endpoints', 'endpointSlices', 'namespaces'] },
-  ];
-  const warnings: Fault[] = [];
-  for (const { path, names } of places) {
-    const map = find(root, path);
-    if (map?.kind !== 'map') continue;
-    for (const [key, entry] of map.entries) {
-      // A difference in letter case alone is a fault, which the check of unknown keys reports.
-      const isNear = (name: string) => key.toLowerCase() !== name.toLowerCase() && editDistance(key, name, 3) < 3;
-      const isKnown = names.includes(key) || formerSections.has(key);
-      const near = isKnown ? undefined : names.find(isNear);
-      if (near === undefined) continue;
-      const at = entry.key.source.positionAt(entry.key.start);
-      const sentence = `Hostward does not read ${quoted(key)}`;
-      const code = 'CONFIG_MISSPELT_KEY';
-      warnings.push(warning({ code, at, path: showPath([...path, key]), sentence, fix: `did you mean ${near}?` }));
-    }
-  }
-  return warnings;
+  if (ofWhole.length > 0) return ofWhole;
+  const misspelt = misspeltKeys(root);
+  // What is below a misspelt name is in the right place.
+  return [...misspelt, ...misplacedKeys(root).filter(({ path }) => misspelt.every((one) => one.path !== path))];
 }
