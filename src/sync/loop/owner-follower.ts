@@ -3,7 +3,7 @@
 import type { Log } from '../../log.ts';
 import type { Key } from '../../object/meta/object.ts';
 import type { QueuePart } from '../../queue/queue-part.ts';
-import type { Outcome } from '../plan/step.ts';
+import type { Facts, Outcome } from '../plan/step.ts';
 import type { LedgerPage } from '../world/ledger.ts';
 import type { World } from '../world/world.ts';
 import type { References } from './content/references.ts';
@@ -24,6 +24,8 @@ export class OwnerFollower {
   readonly #options: OwnerFollowerOptions;
   #isStarted = false;
   #uid: string | undefined;
+  /** The keys whose last pass saw no owner and lacks one: they wait for the owner, or have a copy that may have been written without. */
+  readonly #passedWithout = new Set<Key>();
 
   constructor(options: OwnerFollowerOptions) {
     this.#options = options;
@@ -38,6 +40,15 @@ export class OwnerFollower {
 
   stop(): void {
     this.#isStarted = false;
+    this.#passedWithout.clear();
+  }
+
+  /** Called after each pass. The owner may have come during the pass. */
+  passed(key: Key, { outcome, facts }: { outcome: Outcome; facts: Facts }): void {
+    const isWithout = facts.owner.kind === 'missing' && (facts.host !== undefined || waitsForOwner(outcome));
+    if (!isWithout) this.#passedWithout.delete(key);
+    else if (this.#options.world.ownerState().kind === 'present') this.#options.enqueue(key);
+    else this.#passedWithout.add(key);
   }
 
   /** Waiting objects are enqueued at once. The others need only a new uid, one write each, so they follow slowly. */
@@ -53,17 +64,17 @@ export class OwnerFollower {
       if (ledger.entry(key)?.outcome.kind === 'waiting') enqueue(key);
       else if (uid !== undefined) queue.addAfter(key, (others++ / ownerRepairsPerSecond) * 1000);
     }
+    if (uid !== undefined) this.#passedWithout.clear();
   }
 
   /** Called when the host has answered whether the owner exists. */
   settled(): void {
     if (!this.#isStarted) return;
-    const { world, ledger, references, enqueue } = this.#options;
+    const { references, enqueue } = this.#options;
     this.changed();
-    for (const key of world.windows.virtual.keys()) {
-      const outcome = ledger.entry(key)?.outcome;
-      if (outcome !== undefined && waitsForOwner(outcome)) enqueue(key);
-    }
+    const keys = [...this.#passedWithout];
+    this.#passedWithout.clear();
+    for (const key of keys) enqueue(key);
     references?.enqueueAll();
   }
 
@@ -83,6 +94,6 @@ export class OwnerFollower {
 }
 
 /** An outcome with a retry time is left out: a namespace that is being deleted refuses copies for a while. */
-export function waitsForOwner(outcome: Outcome): boolean {
+function waitsForOwner(outcome: Outcome): boolean {
   return outcome.kind === 'waiting' && outcome.reason === 'OwnerMissing' && outcome.retryAfterMs === undefined;
 }

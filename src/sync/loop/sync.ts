@@ -15,7 +15,7 @@ import { failedByServer } from '../world/refused-requests.ts';
 import type { Circumstances } from '../world/sources.ts';
 import { World } from '../world/world.ts';
 import { WriteLog } from '../world/write-log.ts';
-import { OwnerFollower, waitsForOwner } from './owner-follower.ts';
+import { OwnerFollower } from './owner-follower.ts';
 import { listWrites } from './pass/dry-run.ts';
 import { createEventRecorder, type EventNote, type EventRecorder } from './pass/event-recorder.ts';
 import { createSyncMetrics, type SyncMetrics } from './pass/metrics.ts';
@@ -261,8 +261,7 @@ export class Sync {
         ? await listWrites(key, ended, { world, ledger, patching: this.ports.patching })
         : ended;
       recordOutcome(key, recorded, this.#recordOptions);
-      // The owner may have come during the pass, before this key was recorded as waiting for it.
-      if (waitsForOwner(ended.outcome) && this.world.ownerState().kind === 'present') this.enqueue(key);
+      this.#owner.passed(key, ended);
     } catch (error) {
       this.metrics.bugs.inc();
       this.options.log.error({ component: 'sync', key, err: error }, 'unexpected error while syncing an object');

@@ -183,6 +183,37 @@ describe('a vanished copy is recreated, but not without its owner', () => {
     });
   });
 
+  it.each([
+    ['the virtual object changed', () => putPair(world, 'web', '10.0.0.9')],
+    ['nothing else changed', () => {}],
+  ])('gives the owner back to a copy that lost it while the owner was in doubt, where %s', async (_, alsoChange) => {
+    let isSilent = false;
+    await start({}, (w) => {
+      putPair(w, 'web');
+      putPair(w, 'other');
+      const writer = w.host.writer();
+      const get: typeof writer.get = async (ref, place) =>
+        ref.resource === 'services' && isSilent
+          ? { kind: 'failed', status: 503, retryAfterMs: undefined, message: 'no' }
+          : writer.get(ref, place);
+      w.host.writer = () => ({ ...writer, get });
+    });
+    isSilent = true;
+    await world.change(() => world.host.remove('endpoints', 'vcluster-vc', 'other-x-default-x-vc'));
+    await world.change(() => {
+      edit(world.host, world.copy('web'), (d) => {
+        d.metadata.ownerReferences = [];
+      });
+      alsoChange();
+    });
+    expect(world.sync.world.isOwnerInDoubt).toBe(true);
+    expect(meta(world.copy('web')).ownerReferences).toEqual([]);
+    isSilent = false;
+    await world.clock.advance(1_500);
+    await world.quiet();
+    expect(meta(world.copy('web')).ownerReferences).toMatchObject([{ kind: 'Service', name: 'vc' }]);
+  });
+
   it('repeats a create in a terminating namespace only after its pause, with or without the owner', async () => {
     let creates = 0;
     await start({}, (w) => {
