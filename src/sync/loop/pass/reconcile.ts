@@ -71,7 +71,7 @@ export async function reconcile(key: Key, ports: ReconcilePorts): Promise<Ended>
   const pass = { memory: { ...freshMemory(), mustRead, agreed: ports.agreements?.get(key) } };
   const ended = await settle(key, pass, ports);
   // Without the agreement, the next pass would take our own half-done back-flow for an edit of the tenant.
-  const isHalfDone = ended.outcome.kind === 'retry' || ended.outcome.kind === 'waiting';
+  const isHalfDone = ['retry', 'waiting', 'refused'].includes(ended.outcome.kind);
   if (isHalfDone && pass.memory.agreed !== undefined) ports.agreements?.set(key, pass.memory.agreed);
   else ports.agreements?.delete(key);
   return ended;

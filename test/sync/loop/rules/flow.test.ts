@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Answer } from '../../../../src/cluster/answer.ts';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
 import { baseKey, markerLabel, namespaceLabel } from '../../../../src/sync/plan/keys/reserved-keys.ts';
 import { edit, endpoints, FakeWorld, ipOf, putPair } from '../../fake-sync.ts';
@@ -92,6 +93,35 @@ describe('flow in both directions', () => {
       hfresh: 'h',
       [markerLabel]: 'vc',
       [namespaceLabel]: 'default',
+    });
+  });
+
+  describe.each([
+    ['403', { kind: 'forbidden', message: 'no', namespaceTerminating: false }],
+    ['422', { kind: 'refused', status: 422, reason: 'Invalid', message: 'no' }],
+  ] as [string, Answer][])('a host that answers the write after a back-flow with %s', (_, refusal) => {
+    it.each(['labels', 'annotations'] as const)('keeps the later edit of its %s', async (part) => {
+      let isRefusing = false;
+      await start({}, (w) => {
+        putPair(w, 'web', '10.0.0.1', { [part]: { app: 'x' } });
+        const writer = w.host.writer();
+        const patch: typeof writer.patch = async (...args) => (isRefusing ? refusal : writer.patch(...args));
+        w.host.writer = () => ({ ...writer, patch });
+      });
+      const editHost = (value: string) => () =>
+        edit(world.host, world.copy('web'), (d) => {
+          d.metadata[part] = { ...d.metadata[part], app: value };
+        });
+      isRefusing = true;
+      await world.change(editHost('first'));
+      expect(world.sync.ledger.entry('default/web')?.outcome.kind).toBe('refused');
+      await world.change(editHost('second'));
+      expect(meta(world.virtual.get('endpoints', 'default', 'web'))[part]).toEqual({ app: 'second' });
+      isRefusing = false;
+      await world.clock.advance(700_000);
+      await world.quiet();
+      expect(meta(world.virtual.get('endpoints', 'default', 'web'))[part]).toEqual({ app: 'second' });
+      expect(meta(world.copy('web'))[part]).toMatchObject({ app: 'second' });
     });
   });
 
