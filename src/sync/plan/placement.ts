@@ -58,6 +58,14 @@ export function createPlacement(options: {
   };
 }
 
+/** Whether some mapping of namespaces gives an object this host place: a mapped one keeps its name, the others get a rewritten one. */
+export function canHaveBeenAt(host: HostPlace, key: Key, { hostNamespace, virtualCluster }: Placement): boolean {
+  const virtual = splitKey(key);
+  return (
+    host.name === virtual.name || (host.namespace === hostNamespace && host.name === hostName(virtual, virtualCluster))
+  );
+}
+
 /**
  * The other keys that get the host place of this key: "api-x-default" in "default" and "api" in "default-x-default", hashed or not.
  * They have other namespaces, and need not exist. Never so for objects of mapped namespaces, which keep their names.

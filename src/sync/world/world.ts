@@ -6,7 +6,7 @@ import { markerLabel } from '../plan/keys/reserved-keys.ts';
 import { type HostItem, type ServiceItem, serviceKeyOf, type VirtualItem } from '../plan/kind.ts';
 import { type OwnerState, ownerStateOf } from '../plan/owner.ts';
 import { incumbentOf, isOursFor, isSamePlace } from '../plan/ownership.ts';
-import type { HostPlace } from '../plan/placement.ts';
+import { canHaveBeenAt, type HostPlace } from '../plan/placement.ts';
 import type { Facts } from '../plan/step.ts';
 import { Candidates } from './candidates.ts';
 import type { Behind } from './copies-behind.ts';
@@ -286,7 +286,7 @@ export class World<R extends Rules = Rules> {
     const strays: HostItem[] = [];
     for (const hostKey of this.#copies.objectsOf(key)) {
       const host = this.windows.host.get(hostKey);
-      if (host === undefined || isSamePlace(host, place)) continue;
+      if (host === undefined || isSamePlace(host, place) || !canHaveBeenAt(host, key, placement)) continue;
       // Away from the key's own place the six are no proof without our marker: another virtual cluster writes them too.
       if (host.labels?.[markerLabel] === placement.virtualCluster && isOursFor(host, key, placement)) strays.push(host);
     }

@@ -102,3 +102,33 @@ describe('a copy at a place that now belongs to another key', () => {
     await world.stop();
   });
 });
+
+describe('a copy whose object-name was changed by hand, where namespaces are mapped', () => {
+  const objectName = 'vcluster.loft.sh/object-name';
+
+  it.each([
+    ['to a name that no virtual object has', false],
+    ['to the name of another virtual object', true],
+  ])('stays, %s, and is repaired with the annotation', async (_, hasOther) => {
+    const world = new FakeWorld({ mapping: mapping({ a: 'h-a' }) });
+    putPair(world, 'web', '10.0.0.1', { namespace: 'a' });
+    if (hasOther) putPair(world, 'api', '10.0.0.2', { namespace: 'a' });
+    await world.run();
+    const copy = () => world.host.get('endpoints', 'h-a', 'web');
+    const { uid } = copy()?.metadata ?? {};
+    const rename = (name: string) => () =>
+      edit(world.host, copy(), (d) => {
+        (d.metadata.annotations as Record<string, string>)[objectName] = name;
+      });
+    world.host.writes.length = 0;
+    await world.change(rename('api'));
+    await world.change(() => putPair(world, 'web', '10.0.0.3', { namespace: 'a' }));
+    if (hasOther) await world.change(() => putPair(world, 'api', '10.0.0.4', { namespace: 'a' }));
+    expect(copy()?.metadata.uid).toBe(uid);
+    expect(world.host.writes).toEqual(hasOther ? ['patch endpoints api'] : []);
+    expect(world.sync.ledger.entry('a/web')?.outcome).toMatchObject({ kind: 'refused', reason: 'NotOwned' });
+    await world.change(rename('web'));
+    expect([ipOf(copy()), copy()?.metadata.uid]).toEqual(['10.0.0.3', uid]);
+    await world.stop();
+  });
+});

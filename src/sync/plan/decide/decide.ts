@@ -9,7 +9,7 @@ import { markerLabel } from '../keys/reserved-keys.ts';
 import { type HostItem, isTakenByController, type VirtualItem } from '../kind.ts';
 import { ownerReference } from '../owner.ts';
 import { isSamePlace, judgeOwnership } from '../ownership.ts';
-import type { HostPlace } from '../placement.ts';
+import { canHaveBeenAt, type HostPlace } from '../placement.ts';
 import { ask, done, type Facts, type HostMergePatch, type Memory, type PatchFailure, type PlanStep } from '../step.ts';
 import { agreementOf, type HostChange, planUpdate, type Update } from '../update-patch.ts';
 import { heldBackFlow, nextAlone } from './held-back-flow.ts';
@@ -46,6 +46,8 @@ export function decide(facts: Facts, memory: Memory, translation: Translation): 
 /** Whether somebody removes the copy of another key here: the key itself, or a pass over what its old mapping left behind. */
 function isLeaving(host: HostItem, key: Key, { placement }: Translation): boolean {
   if (isSamePlace(host, placement.placeOf(key))) return true;
+  // Away from every place that the key can have had, somebody has changed the annotations of a copy by hand.
+  if (!canHaveBeenAt(host, key, placement)) return false;
   return placement.mode === 'mapped' && host.labels?.[markerLabel] === placement.virtualCluster;
 }
 
