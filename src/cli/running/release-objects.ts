@@ -6,10 +6,9 @@ import { copyNamespaces, mappingsOf } from '../../config/settings/host-namespace
 import type { Settings } from '../../config/settings/settings.ts';
 import { type KubeObject, keyOf } from '../../object/meta/object.ts';
 import { markerLabel, pauseKey } from '../../sync/plan/keys/reserved-keys.ts';
-import type { HostLook } from '../../sync/plan/ownership.ts';
 import { type ClusterClient, faultOf, type ObjectName } from '../line/cluster-client.ts';
 import type { Context } from '../line/context.ts';
-import { type ReleasedKind, releasedKinds } from './released-kinds.ts';
+import { type OwnedLook, type ReleasedKind, releasedKinds } from './released-kinds.ts';
 
 /** Keeps an API server busy and leaves capacity for the cluster's own work. */
 const inFlight = 8;
@@ -60,11 +59,11 @@ async function releaseKind(work: Work, released: Released): Promise<void> {
   };
   const { virtualClusterName } = how.settings;
   const isMeant = ({ metadata }: KubeObject): boolean =>
-    metadata.labels?.[markerLabel] === virtualClusterName || target.isOursUnlabelled?.(lookOf(metadata)) === true;
+    metadata.labels?.[markerLabel] === virtualClusterName || target.isMeantUnlabelled?.(lookOf(metadata)) === true;
   for (const namespace of copyNamespaces(mappingsOf(how.settings), how.settings.hostNamespace)) {
     if (isOver()) return;
     // As the daemon sees them: a whole host cluster is only searched for the label.
-    const isWhole = namespace !== undefined && target.isOursUnlabelled !== undefined;
+    const isWhole = namespace !== undefined && target.isMeantUnlabelled !== undefined;
     const query: Record<string, string> = isWhole ? {} : { labelSelector: `${markerLabel}=${virtualClusterName}` };
     const listed = await host.tryList(resource, namespace ?? '', query);
     if (listed.kind === 'listed') {
@@ -161,7 +160,7 @@ function objectNameOf(object: KubeObject): ObjectName {
   return { namespace: object.metadata.namespace ?? '', name: object.metadata.name ?? '' };
 }
 
-function lookOf(metadata: KubeObject['metadata']): HostLook {
-  const { namespace = '', name = '', labels = {}, annotations = {} } = metadata;
-  return { namespace, name, labels, annotations };
+function lookOf(metadata: KubeObject['metadata']): OwnedLook {
+  const { namespace = '', name = '', labels = {}, annotations = {}, ownerReferences = [] } = metadata;
+  return { namespace, name, labels, annotations, owners: ownerReferences };
 }

@@ -38,6 +38,9 @@ export async function release(context: Context, options: Options): Promise<ExitC
   }
 }
 
+const leftNote =
+  'what was left alone stays on the host: correct its marks and run the command again, or delete it with kubectl if nobody needs it';
+
 /** Their owner is in an annotation that goes too. */
 const mappedNote =
   'hostward takes released copies in mapped namespaces over again only when they get hostward.dev/instance back: hostward docs migrate';
@@ -111,6 +114,7 @@ function print(
   for (const { object, why } of released.failed) context.stderr.write(`failed ${object}: ${why}\n`);
   const { done, left, failed, isCut } = released;
   context.stdout.write(`${done.length} ${verb}, ${left.length} left alone, ${failed.length} failed\n`);
+  if (how.isDelete && !how.isDryRun && left.length > 0) context.stderr.write(`${leftNote}\n`);
   if (isCut) context.stderr.write('stopped before all objects were looked at; run the command again for the rest\n');
 }
 

@@ -1,26 +1,34 @@
 // The kinds of host objects that `hostward release` looks for, each with the rule by which an object is ours. In: the settings. Out: the
 // kinds. Pure.
-import { endpointsResource, type ResourceRef } from '../../cluster/wire/scope.ts';
+import type { ResourceRef } from '../../cluster/wire/scope.ts';
 import type { Settings } from '../../config/settings/settings.ts';
-import { rulesOf } from '../../daemon/options/rules-of.ts';
+import { anySliceKind, rulesOf } from '../../daemon/options/rules-of.ts';
+import type { OwnerReference } from '../../object/meta/object.ts';
 import { type ContentKind, contentKinds } from '../../sync/kinds/content/content-kind.ts';
 import { holdOf, isOwnCopy } from '../../sync/kinds/content/own-copy.ts';
 import { endpointsKind } from '../../sync/kinds/endpoints/endpoints-kind.ts';
 import { managedByLabel } from '../../sync/kinds/endpointslices/eligibility.ts';
-import { endpointSlicesResource, tenantsManagerKey } from '../../sync/kinds/endpointslices/endpointslice-kind.ts';
-import { controlledByKey, objectKeys, pauseKey } from '../../sync/plan/keys/reserved-keys.ts';
-import { annotatedKeyOf, type HostLook, isOursFor, isSamePlace } from '../../sync/plan/ownership.ts';
+import { tenantsManagerKey } from '../../sync/kinds/endpointslices/endpointslice-kind.ts';
+import { controlledByKey, markerLabel, objectKeys, pauseKey } from '../../sync/plan/keys/reserved-keys.ts';
+import type { SyncedKind } from '../../sync/plan/kind.ts';
+import { isOwnerOfCopies } from '../../sync/plan/owner.ts';
+import { annotatedKeyOf, doubtOf, type HostLook, hasMarks, isOursFor, isSamePlace } from '../../sync/plan/ownership.ts';
 import type { Placement } from '../../sync/plan/placement.ts';
+
+/** A look with the owners, which only a delete asks for. */
+export interface OwnedLook extends HostLook {
+  owners?: readonly OwnerReference[];
+}
 
 /** One kind of object that may carry our marks. */
 export interface ReleasedKind {
   resource: ResourceRef;
   /** Written before the name in messages, because one run may release several kinds. */
   prefix: string;
-  /** Whether an object without our label is ours by its annotations: somebody may have taken the label away. Absent: only the label counts. */
-  isOursUnlabelled?(look: HostLook): boolean;
+  /** Whether an object without our label may be ours by its annotations: somebody may have taken the label away. Absent: only the label counts. */
+  isMeantUnlabelled?(look: HostLook): boolean;
   /** Why an object must not be touched; undefined when it is ours. */
-  reasonToLeave(look: HostLook): string | undefined;
+  reasonToLeave(look: OwnedLook): string | undefined;
   /** Leaves an object out without a message, because it is clearly not ours. */
   isSkipped?(look: Partial<HostLook>): boolean;
   /** Labels that an object gets when it is handed back. */
@@ -31,20 +39,20 @@ export interface ReleasedKind {
 
 export function releasedKinds(settings: Settings, { isDelete }: { isDelete: boolean }): ReleasedKind[] {
   const { placement } = rulesOf(settings).translation;
-  const endpoints: ReleasedKind = {
-    resource: endpointsResource,
-    prefix: '',
-    isOursUnlabelled: (look) => {
+  const kindTarget = ({ resource, kindAnnotation }: SyncedKind) => ({
+    resource,
+    isMeantUnlabelled: (look: HostLook): boolean => {
+      // The label of another virtual cluster counts, unless all else, the name included, says that the object is ours.
+      if (!look.labels?.[markerLabel]) return hasMarks(look);
       const key = annotatedKeyOf(look);
-      // Its name says of which virtual cluster it is; all six annotations do not.
       return key !== undefined && isSamePlace(look, placement.placeOf(key)) && isOursFor(look, key, placement);
     },
-    reasonToLeave: (look) => reasonToLeaveEndpoints(look, { placement, isDelete }),
-    isOptional: false,
-  };
+    reasonToLeave: (look: OwnedLook) =>
+      doubtOf(look, kindAnnotation, placement) ?? reasonToLeaveOurs(look, { placement, isDelete }),
+  });
+  const endpoints: ReleasedKind = { ...kindTarget(endpointsKind), prefix: '', isOptional: false };
   const slices: ReleasedKind = {
-    ...endpoints,
-    resource: endpointSlicesResource,
+    ...kindTarget(anySliceKind),
     prefix: 'EndpointSlice ',
     // The host's own slices of our Endpoints copies have the same annotations, for another kind.
     isSkipped: ({ annotations }) => annotations?.[objectKeys.kind] === endpointsKind.kindAnnotation,
@@ -64,13 +72,13 @@ function contentTarget(kind: ContentKind, settings: Settings, placement: Placeme
   };
 }
 
-function reasonToLeaveEndpoints(
-  look: HostLook,
+function reasonToLeaveOurs(
+  { annotations = {}, owners = [] }: OwnedLook,
   { placement, isDelete }: { placement: Placement; isDelete: boolean },
 ): string | undefined {
-  const { annotations = {} } = look;
-  const key = annotatedKeyOf(look);
-  if (key === undefined || !isOursFor(look, key, placement)) return "it does not bear Hostward's marks";
   if (annotations[controlledByKey]) return `it is marked ${controlledByKey}="${annotations[controlledByKey]}"`;
-  return isDelete && annotations[pauseKey] === 'true' ? `it is marked ${pauseKey}` : undefined;
+  if (!isDelete) return undefined;
+  if (annotations[pauseKey] === 'true') return `it is marked ${pauseKey}`;
+  const other = owners.find((one) => one.controller === true && !isOwnerOfCopies(one, placement));
+  return other && `its controller is ${other.kind} "${other.name}"`;
 }

@@ -38,14 +38,18 @@ export function ownerReference(owner: OwnerState, hasController: boolean): Owner
   return { apiVersion: 'v1', kind: 'Service', name: owner.name, uid: owner.uid, controller: hasController };
 }
 
+/** Whether the reference leads to the Service that owns the copies, whatever its uid. */
+export function isOwnerOfCopies(owner: OwnerReference, { virtualCluster }: Pick<Placement, 'virtualCluster'>): boolean {
+  return owner.apiVersion === 'v1' && owner.kind === 'Service' && owner.name === virtualCluster;
+}
+
 /** The whole list with our reference repaired and all others kept; undefined when the list is right. */
 export function repairOwners(
   found: readonly OwnerReference[] | undefined,
   wanted: OwnerReference | undefined,
 ): OwnerReference[] | undefined {
   if (wanted === undefined) return undefined;
-  const isOurs = (owner: OwnerReference): boolean =>
-    owner.apiVersion === 'v1' && owner.kind === 'Service' && owner.name === wanted.name;
+  const isOurs = (owner: OwnerReference): boolean => isOwnerOfCopies(owner, { virtualCluster: wanted.name });
   const others = (found ?? []).filter((owner) => !isOurs(owner));
   // The API server refuses two controllers, so an existing one keeps the role.
   const ours = others.some((owner) => owner.controller === true) ? { ...wanted, controller: false } : wanted;

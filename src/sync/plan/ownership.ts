@@ -1,6 +1,7 @@
 // Judges the owner of a host object from its labels and annotations alone: us, us for another key, Kubernetes itself, or a
 // stranger. Deletes and overwrites depend on this verdict, so in doubt it says "not ours".
-import { type Key, keyOf } from '../../object/meta/object.ts';
+import { hostName } from '../../object/meta/names.ts';
+import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
 import {
   controlledByKey,
   copiedAnnotations,
@@ -58,6 +59,30 @@ export function isOursFor(host: HostLook, key: Key, placement: Placement): boole
   return missingProof(host, marksOf(host), placement) === undefined;
 }
 
+/**
+ * Why an object is not provably a copy of ours, judged by the object alone; undefined when it is. Without a look at the virtual cluster the
+ * name is the only witness for the annotations: who changes object-name, or copies a copy under another name, makes both disagree.
+ */
+export function doubtOf(host: HostLook, kindAnnotation: string, placement: Placement): string | undefined {
+  const key = annotatedKeyOf(host);
+  if (key === undefined) {
+    const lacking = [objectKeys.name, objectKeys.namespace].filter((annotation) => !host.annotations?.[annotation]);
+    return `it lacks the annotation ${lacking.join(' and ')}`;
+  }
+  const why = contradictionOf(host, key) ?? missingProof(host, marksOf(host), placement);
+  if (why !== undefined) return why;
+  const kind = host.annotations?.[objectKeys.kind];
+  if (kind && kind !== kindAnnotation) return `its annotation ${objectKeys.kind} is "${kind}", not "${kindAnnotation}"`;
+  const place = placement.placeOf(key);
+  // Copies from before the namespaces were mapped have the long name, which names their object.
+  const { hostNamespace, virtualCluster } = placement;
+  const unmapped = { namespace: hostNamespace, name: hostName(splitKey(key), virtualCluster) };
+  if (isSamePlace(host, place) || isSamePlace(host, unmapped)) return undefined;
+  const elsewhere =
+    place === undefined ? 'has no copy on the host' : `has its copy at "${keyOf(place.namespace, place.name)}"`;
+  return `its annotations make it the copy of "${key}", which ${elsewhere}`;
+}
+
 /** The claimant that owns the host copy. A damaged copy goes to the only claimant that its annotations do not contradict. */
 export function incumbentOf(
   host: HostLook,
@@ -69,6 +94,11 @@ export function incumbentOf(
   const possible = claimants.filter(({ key }) => judgeOwnership(host, key, placement).kind === 'ours');
   const holder = possible.find(({ uid }) => uid === host.annotations?.[objectKeys.uid]);
   return (holder ?? (possible.length === 1 ? possible[0] : undefined))?.key;
+}
+
+/** Whether at least one of the six is there. */
+export function hasMarks(host: HostLook): boolean {
+  return marksOf(host).length > 0;
 }
 
 /** An empty value is damage, not a claim, so it does not count as a mark. */

@@ -2,10 +2,11 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../src/cli/command-line.ts';
+import { namespaceObject } from '../../../src/cli/demo/demo-story.ts';
 import type { ClusterClient } from '../../../src/cli/line/cluster-client.ts';
 import { releaseAll } from '../../../src/cli/running/release-objects.ts';
 import { systemClock } from '../../../src/clock.ts';
-import { endpointsResource, leasesResource } from '../../../src/cluster/wire/scope.ts';
+import { endpointsResource, leasesResource, namespacesResource } from '../../../src/cluster/wire/scope.ts';
 import { generatedName } from '../../../src/object/meta/names.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { endpointSlicesResource } from '../../../src/sync/kinds/endpointslices/endpointslice-kind.ts';
@@ -122,6 +123,26 @@ describe('hostward release --delete on exported Secrets and ConfigMaps', () => {
     expect((await release('--delete')).out).toContain('0 deleted');
   });
 
+  it('leaves one that bears our marks in a mapped namespace, under a name that no copy of that object has', async () => {
+    const namespaces = { enabled: true, mappings: { byName: { shop: 'shop-of-vc' } } };
+    await host.create(namespacesResource, namespaceObject('shop-of-vc'));
+    for (const { kind, resource } of contents) {
+      for (const name of ['db', 'mine']) {
+        const place = {
+          'vcluster.loft.sh/object-host-namespace': 'shop-of-vc',
+          'hostward.dev/instance': 'vcluster-vc/vc',
+        };
+        const object = contentCopy(kind, 'db', name, place);
+        await host.create(resource, { ...object, metadata: { ...object.metadata, namespace: 'shop-of-vc' } });
+      }
+      const { out, err } = await releaseWith({ namespaces }, '--delete');
+      expect(out).toContain(`deleted ${kind} shop-of-vc/db\n`);
+      expect(out).toContain(`left alone ${kind} shop-of-vc/mine: no reference patch made it\n`);
+      expect(err).toContain('what was left alone stays on the host: correct its marks');
+      expect((await host.remove(resource, { namespace: 'shop-of-vc', name: 'mine' })).kind).toBe('ok');
+    }
+  });
+
   it('keeps the copies without --delete, because the handed-back objects name them', async () => {
     const { out } = await release();
     expect(out).not.toContain('Secret');
@@ -156,7 +177,9 @@ describe('hostward release', () => {
     expect(code).toBe(0);
     expect(out).toContain('released vcluster-vc/one-x-shop-x-vc\n');
     expect(out).toContain('left alone vcluster-vc/held-x-shop-x-vc: it is marked vcluster.loft.sh/controlled-by="x"\n');
-    expect(out).toContain("left alone vcluster-vc/others-x-shop-x-vc: it does not bear Hostward's marks\n");
+    expect(out).toContain(
+      'left alone vcluster-vc/others-x-shop-x-vc: its annotation vcluster.loft.sh/object-host-name is "somewhere-else", not "others-x-shop-x-vc"\n',
+    );
     expect(out).toContain('2 released, 2 left alone, 0 failed\n');
     expect(await annotations()).toEqual({
       held: ['hostward.dev/base'],

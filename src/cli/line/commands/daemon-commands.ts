@@ -69,6 +69,7 @@ export const releaseCommand: CommandSpec = {
   summary: "Remove Hostward's annotations from the host objects so that vCluster can take over, or remove the copies",
   details: [
     "Stop the daemon first: a running daemon would put everything back. release refuses to run while a daemon of the same virtual cluster holds its lease or answers at hostward.listen on this machine; it cannot see other daemons. release touches only objects that bear Hostward's marks, each with its uid and resourceVersion as a precondition.",
+    'An object whose marks, name and place do not agree is left alone, with the reason: somebody may have changed a mark by hand, or may have made an object of their own from a copy. With --delete, one that another controller owns is left too.',
     'With --delete, release also deletes the Secrets and ConfigMaps that reference patches have copied to the host, now or earlier. Without the permission to list them it says so and does the rest.',
   ],
   options: [

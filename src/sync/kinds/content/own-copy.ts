@@ -16,8 +16,8 @@ export function isOwnCopy(found: HostLook, kind: ContentKind, placement: Placeme
   // The name also counts where namespaces are mapped now and were not when the copy was made.
   if (isSamePlace(found, generatedPlaceOf(reference, placement))) return true;
   const place = copyPlaceOf(reference, { placement, naming: 'generated' });
-  // Otherwise an earlier mapping put it there.
-  const isAway = found.namespace !== placement.hostNamespace;
+  // Otherwise an earlier mapping put it there, under its own name.
+  const isAway = found.namespace !== placement.hostNamespace && found.name === reference.name;
   return (isAway || isSamePlace(found, place)) && found.annotations?.[instanceKey] === placement.instance;
 }
 
