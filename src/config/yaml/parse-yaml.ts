@@ -3,6 +3,7 @@
 import { type Alias, isAlias, isMap, isNode, isScalar, isSeq, type Pair, type Scalar, type YAMLMap } from 'yaml';
 import { type Fault, fault, quoted } from '../fault.ts';
 import type { Steps } from '../steps.ts';
+import { innerAlias, isOfScalar, isUnresolved, misfit, textTag, unknownAlias } from './anchors-and-tags.ts';
 import type { SourceText } from './source-text.ts';
 import type { MapEntry, MapNode, ScalarStyle, Span, TreeNode } from './tree.ts';
 import { plainScalar } from './yaml-scalar.ts';
@@ -25,7 +26,7 @@ export function* parseYaml(source: SourceText): Steps<ParsedYaml> {
   try {
     const syntax = yield* readSyntax(source);
     if (syntax.kind === 'faults') return { ...syntax, isWhole: false };
-    return new Builder(source).document(syntax.contents);
+    return new Builder(source, syntax.tags).document(syntax.contents);
   } catch (cause) {
     // Deep nesting overflows the recursive parser. Any other error is a bug of the parser and must not stop the daemon.
     const isDeep = cause instanceof RangeError;
@@ -49,23 +50,29 @@ class Builder {
   /** Filled in the order of the text, so that an alias finds the anchor before it. */
   readonly #anchors = new Map<string, object>();
   readonly #built = new Map<object, Built>();
-  readonly #faults: Fault[] = [];
+  readonly #faults: Fault[];
   #mergedEntries = 0;
   #hasTemplate = false;
 
-  constructor(source: SourceText) {
+  constructor(source: SourceText, tags: readonly Fault[]) {
     this.#source = source;
+    this.#faults = [...tags];
   }
 
   document(contents: unknown): ParsedYaml {
     const { node, size } = this.#build(contents, 0, 0);
     const start = node.span.start;
     if (Math.max(size, this.#mergedEntries) > maxNodes) {
-      this.#say(tooLarge, start, `the file has more than ${maxNodes} values, counting each use of an alias`);
-    } else if (node.kind === 'scalar' && node.value === null) {
+      this.#say(
+        tooLarge,
+        start,
+        `the file has more than ${maxNodes} values, counting each use of an alias`,
+        'write fewer aliases of lists and maps that hold aliases',
+      );
+    } else if (node.kind === 'scalar' && node.value === null && this.#faults.length === 0) {
       const fix = 'write {} to give every setting its default';
       this.#say('CONFIG_FILE_EMPTY', 0, 'the file is empty', fix);
-    } else if (node.kind !== 'map') {
+    } else if (node.kind !== 'map' && this.#faults.length === 0) {
       const found = node.kind === 'list' ? 'a list' : quoted(node.text);
       this.#say('CONFIG_WRONG_TYPE', start, `wanted a map of settings at the top of the file, found ${found}`);
     }
@@ -95,7 +102,7 @@ class Builder {
     if (isAlias(node)) return this.#alias(node);
     if (isNode(node) && node.anchor !== undefined) this.#anchors.set(node.anchor, node);
     if (isScalar(node)) {
-      const built = { node: this.#scalar(node, at), size: 1 };
+      const built = { node: this.#fitting(node.tag, this.#scalar(node, at)), size: 1 };
       if (node.anchor !== undefined) this.#built.set(node, built);
       return built;
     }
@@ -106,6 +113,7 @@ class Builder {
       return this.#null(at);
     }
     const built = isMap(node) ? this.#map(node, span, depth) : this.#list(node.items, span, depth);
+    this.#fitting(node.tag, built.node);
     this.#built.set(node, built);
     return built;
   }
@@ -115,20 +123,29 @@ class Builder {
     const target = this.#anchors.get(alias.source);
     const built = target === undefined ? undefined : this.#built.get(target);
     if (built !== undefined) return built;
-    const name = shownName(alias.source);
     const isInside = target !== undefined;
-    const sentence = isInside
-      ? `the alias *${name} is inside its own value`
-      : `there is no anchor &${name} before the alias`;
-    this.#say('CONFIG_YAML', start, sentence);
+    const { sentence, fix } = isInside
+      ? innerAlias(alias.source)
+      : unknownAlias(alias.source, this.#anchors.keys(), this.#source.text);
+    this.#say('CONFIG_YAML', start, sentence, fix);
     return this.#null(start);
   }
 
   #scalar(scalar: Scalar, at: number): TreeNode {
     const style = styles[scalar.type ?? 'PLAIN'] ?? 'plain';
     const text = typeof scalar.value === 'string' ? scalar.value : '';
-    const isText = style !== 'plain' || scalar.tag === 'tag:yaml.org,2002:str';
-    return { kind: 'scalar', span: this.#span(scalar, at), style, text, value: isText ? text : plainScalar(text) };
+    const { tag } = scalar;
+    const isText = tag === textTag || (style !== 'plain' && !isOfScalar(tag));
+    const value = isText ? text : plainScalar(text);
+    return { kind: 'scalar', span: this.#span(scalar, at), style, text, value: isUnresolved(tag) ? null : value };
+  }
+
+  /** A value that is not what its tag says counts as absent. */
+  #fitting(tag: string | undefined, node: TreeNode): TreeNode {
+    const of = misfit(tag, node);
+    if (of === undefined) return node;
+    this.#faults.push(of);
+    return node.kind === 'scalar' ? { ...node, value: null } : node;
   }
 
   #list(items: readonly unknown[], span: Span, depth: number): Built {
@@ -161,8 +178,11 @@ class Builder {
 
   #entry(own: Map<string, MapEntry>, pair: Pair, key: Span, node: TreeNode): void {
     const isWord = isScalar(pair.key) || isAlias(pair.key);
+    const before = this.#faults.length;
     const built = this.#build(isWord ? pair.key : null, 0, key.start).node;
     if (built.kind !== 'scalar' || built.value === null) {
+      const isTold = this.#faults.length > before || (isScalar(pair.key) && isUnresolved(pair.key.tag));
+      if (isTold) return;
       const isTemplate = this.#source.text.startsWith('{{', key.start - 1);
       this.#hasTemplate ||= isTemplate;
       const [found, fix] = isTemplate ? ['a template', 'render the template first'] : ['not a text', ''];
@@ -175,12 +195,12 @@ class Builder {
       this.#say('CONFIG_YAML', key.start, sentence, 'indent with plain spaces');
       return;
     }
-    const before = own.get(name);
-    if (before === undefined) {
+    const first = own.get(name);
+    if (first === undefined) {
       own.set(name, { key, written: built.text, node });
       return;
     }
-    const line = this.#source.positionAt(before.key.start).line;
+    const line = this.#source.positionAt(first.key.start).line;
     const sentence = `this map has the key ${quoted(built.text)} twice (first in line ${line})`;
     this.#say(duplicateKey, key.start, sentence, 'remove one of the two');
   }
@@ -190,17 +210,12 @@ class Builder {
     const maps = items.filter((item) => item.kind === 'map');
     if (maps.length < items.length) {
       const sentence = 'the merge key << takes a map or a list of maps';
-      this.#say('CONFIG_YAML', node.span.start, sentence);
+      this.#say('CONFIG_YAML', node.span.start, sentence, 'write the alias of a map: <<: *name');
     }
     // A chain of maps that merge each other costs quadratic time, so merged entries count towards a limit.
     this.#mergedEntries += maps.reduce((sum, map) => sum + map.entries.size, 0);
     return this.#mergedEntries > maxNodes ? [] : maps;
   }
-}
-
-/** An anchor can be as long as the file, so its name is cut. */
-function shownName(name: string): string {
-  return name.length > 60 ? `${name.slice(0, 60)}…` : name;
 }
 
 const styles: Record<string, ScalarStyle> = {

@@ -2,6 +2,7 @@
 import { Composer, CST, type Document, Lexer, Parser } from 'yaml';
 import { type Fault, fault } from '../fault.ts';
 import { itemsAPart, type Steps } from '../steps.ts';
+import { isOfTag, unresolvedTags } from './anchors-and-tags.ts';
 import type { SourceText } from './source-text.ts';
 
 /** Enough for about three thousand patch entries. The parser builds the tree in one turn of about 20 ms. */
@@ -9,19 +10,22 @@ export const maxTokens = 50_000;
 /** One mistake causes errors in all following lines, so only the first positions help. */
 const maxSyntaxFaults = 5;
 
-export type Syntax = { kind: 'document'; contents: unknown } | { kind: 'faults'; faults: Fault[] };
+export type Syntax =
+  /** `tags`: the faults of tags that nobody resolves. */
+  { kind: 'document'; contents: unknown; tags: Fault[] } | { kind: 'faults'; faults: Fault[] };
 
 export function* readSyntax(source: SourceText): Steps<Syntax> {
   const read = yield* readTokens(source);
   if (read.kind === 'too-many') return { kind: 'faults', faults: [read.fault] };
   const [document, second] = composed(read.tokens, source);
   yield;
-  const mistakes: SyntaxError[] = [...(document?.errors ?? [])];
+  const tags = document === undefined ? [] : unresolvedTags(source, document);
+  const mistakes: SyntaxError[] = (document?.errors ?? []).filter((error) => !isOfTag(error));
   const next = second?.range[0];
   if (next !== undefined && !isEmptyFrom(source.text, next))
     mistakes.push({ code: severalDocuments, pos: [next, next], message: '' });
-  if (mistakes.length > 0) return { kind: 'faults', faults: syntaxFaults(source, mistakes) };
-  return { kind: 'document', contents: document?.contents ?? null };
+  if (mistakes.length > 0) return { kind: 'faults', faults: [...syntaxFaults(source, mistakes), ...tags] };
+  return { kind: 'document', contents: document?.contents ?? null, tags };
 }
 
 /** The first two documents of a text. */
@@ -75,6 +79,9 @@ const syntaxFixes: Record<string, string> = {
   BAD_SCALAR_START: 'put the value in quotes',
   MULTILINE_IMPLICIT_KEY: 'put ":" after the key, or correct the indentation',
   BAD_DQ_ESCAPE: 'put the text between single quotes, where a backslash is a backslash, or write two',
+  ALIAS_PROPS: 'write the alias alone: it stands for the whole value, with its tag',
+  MULTIPLE_ANCHORS: 'remove one of the two',
+  MULTIPLE_TAGS: 'remove one of the two',
   UNEXPECTED_TOKEN: 'put the whole value in quotes, or correct the indentation',
 };
 
@@ -84,6 +91,9 @@ const fixesByWords: readonly [words: RegExp, fix: string][] = [
   [/end with a \}/, 'close the "{" with "}", or correct the indentation'],
   [/start at the same column/, 'indent the key as the others of its map'],
   [/without - indicator/, 'indent the key as the others of its entry'],
+  [/anchor cannot be an empty/i, 'write a name behind "&", or put the value in quotes if the "&" belongs to it'],
+  [/alias cannot be an empty/i, 'put the value in quotes if the "*" belongs to it'],
+  [/tags and anchors must be separated/i, 'put a space behind the tag or anchor, or the value in quotes'],
   [/block sequence may not be/, 'begin every entry with "- ", all at the same indentation'],
 ];
 
@@ -97,6 +107,8 @@ function fixOf(source: SourceText, { code, message, pos: [start] }: SyntaxError)
   if (/^(?:<{7}|={7}|>{7})/.test(fromLine)) return 'resolve the merge conflict';
   if (/^[^:#\n]*:[^\S \t\r\n]/.test(fromLine)) return strangeSpaceFix;
   if (/^[ ]*-\w+:/.test(fromLine)) return gluedDashFix;
+  if (/^[- ]*[*&][^\s:]+:/.test(fromLine))
+    return 'put a space before the colon, or the key in quotes if it begins with "*" or "&"';
   if (/:[ ]+[|>][+-]?[ ]*\r?\n\s*$/.test(source.text.slice(0, lineStart))) return 'indent the text deeper than its key';
   return fixesByWords.find(([words]) => words.test(message))?.[1] ?? syntaxFixes[code] ?? '';
 }
