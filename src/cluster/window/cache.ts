@@ -15,13 +15,6 @@ const tombstoneLimit = 10_000;
  */
 const freshLimit = 16;
 
-/** What was removed. */
-interface Tombstone {
-  version: string;
-  /** Unknown for an object that was not there. */
-  uid: string | undefined;
-}
-
 interface UnpackedItem<T> {
   packed: PackedItem;
   item: T;
@@ -34,7 +27,7 @@ export class Cache<T extends Item> {
   readonly #outlines = new Outlines();
   #entries = new Map<Key, PackedItem>();
   /** Key → the resource version that an own delete removed. */
-  #tombstones = new Map<Key, Tombstone>();
+  #tombstones = new Map<Key, string>();
   /** Recently packed or unpacked items: a pass reads the same few objects several times. */
   #fresh = new Map<Key, UnpackedItem<T>>();
   /** The generation before `#fresh`. Without it, a full generation would drop items that a running pass needs next. */
@@ -91,7 +84,7 @@ export class Cache<T extends Item> {
     const known = this.#entries.get(key);
     // This test comes first, because half of all events repeat own writes.
     if (known !== undefined && compareVersions(rv, versionOf(known)) <= 0) return 'none';
-    const gone = this.#tombstones.get(key)?.version;
+    const gone = this.#tombstones.get(key);
     if (gone !== undefined) {
       if (compareVersions(rv, gone) <= 0) return 'none';
       this.#tombstones.delete(key);
@@ -109,7 +102,7 @@ export class Cache<T extends Item> {
     const key = keyOfObject(object);
     this.removed(key);
     const rv = object.metadata.resourceVersion ?? '';
-    const gone = this.#tombstones.get(key)?.version;
+    const gone = this.#tombstones.get(key);
     // An event older than our delete belongs to an earlier object, and the event for our delete still follows.
     if (gone !== undefined && compareVersions(rv, gone) > 0) this.#tombstones.delete(key);
     const known = this.#entries.get(key);
@@ -133,7 +126,7 @@ export class Cache<T extends Item> {
     if (gone === undefined) return;
     this.#touched?.add(key);
     this.#tombstones.delete(key);
-    this.#tombstones.set(key, { version: gone, uid: known && unpackItem<T>(key, known).uid });
+    this.#tombstones.set(key, gone);
     if (this.#tombstones.size > tombstoneLimit) {
       for (const oldest of this.#tombstones.keys()) {
         this.#tombstones.delete(oldest);
@@ -144,19 +137,8 @@ export class Cache<T extends Item> {
 
   /** Whether an own removal is remembered that no such version outlives. */
   hasForgotten(key: Key, resourceVersion: string): boolean {
-    const gone = this.#tombstones.get(key)?.version;
+    const gone = this.#tombstones.get(key);
     return gone !== undefined && compareVersions(resourceVersion, gone) <= 0;
-  }
-
-  /**
-   * Whether a list contradicts a removal that is remembered: it is as new as the removed object, and shows another object that is no newer. Only a
-   * server that was set back does that.
-   */
-  contradictsRemoval(object: KubeObject, listVersion: string): boolean {
-    const { uid, resourceVersion = '' } = object.metadata;
-    const gone = this.#tombstones.get(keyOfObject(object));
-    if (gone?.uid === undefined || gone.uid === uid) return false;
-    return compareVersions(resourceVersion, gone.version) <= 0 && compareVersions(listVersion, gone.version) >= 0;
   }
 
   /** Begins to collect a complete list while the current contents stay visible. */
@@ -193,7 +175,7 @@ export class Cache<T extends Item> {
     if (own !== undefined && compareVersions(versionOf(own), listed === undefined ? listRv : versionOf(listed)) > 0) {
       after.set(key, own);
     }
-    const gone = this.#tombstones.get(key)?.version;
+    const gone = this.#tombstones.get(key);
     if (
       own === undefined &&
       gone !== undefined &&

@@ -29,7 +29,7 @@ export interface ProofOptions<T extends Item> {
   showsNamespace: (namespace: string) => boolean;
   /** False for an object that came with an answer and that the selectors leave out: no watch can tell its end. Default: all are shown. */
   isShown?: ((key: Key) => boolean) | undefined;
-  /** The version that the watch has reached; undefined while no watch runs. */
+  /** The newest version that is known to exist; undefined while no watch runs. */
   reached(): string | undefined;
   /** Asks for a whole list, through which the window is mended as after a broken watch. */
   requestList(): void;
@@ -149,9 +149,10 @@ export class MissedChanges<T extends Item> {
     const { cache, reached, sink } = this.#options;
     const asked = { key, isRemoved: false };
     this.#asked = asked;
+    const newest = reached();
     const found = await this.#ask(key);
     this.#asked = undefined;
-    if (found === undefined || this.#signal.aborted || reached() === undefined) return false;
+    if (found === undefined || this.#signal.aborted || newest === undefined || reached() === undefined) return false;
     const known = cache.versionOf(key);
     const { object } = found;
     if (object === undefined) {
@@ -167,10 +168,11 @@ export class MissedChanges<T extends Item> {
       return true;
     }
     const version = object.metadata.resourceVersion as string;
-    // The newer list shows an older object: the server has gone back in time, and has used the number again before anybody looked.
+    // The newer list shows an older object, or one that was removed before it began: the server has gone back in time, and has used the numbers again
+    // before anybody looked.
     const isSetBack =
       known === undefined
-        ? cache.contradictsRemoval(object, found.listVersion)
+        ? !asked.isRemoved && cache.hasForgotten(key, version) && compareVersions(found.listVersion, newest) >= 0
         : isBetween(known, { above: version, upTo: found.listVersion });
     if (isSetBack) {
       this.#listAnew('the cluster was set back, listing again');

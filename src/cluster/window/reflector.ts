@@ -78,7 +78,7 @@ export class Reflector<T extends Item> {
       ...options,
       intervalMs: options.proofIntervalMs ?? 0,
       showsNamespace: options.showsNamespace ?? (() => true),
-      reached: () => (this.#state.kind === 'watching' ? this.#intake.reached : undefined),
+      reached: () => (this.#state.kind === 'watching' ? this.#intake.newestKnown : undefined),
       requestList: () => void this.requestList(),
     });
     options.cache.removed = (key) => this.proof.noteRemoved(key);
@@ -293,7 +293,7 @@ export class Reflector<T extends Item> {
   }
 
   #checkVersion(): Promise<WatchEnd | undefined> {
-    // A running watch may advance before the answer arrives, so the version is read first.
-    return checkVersion({ ...this.#options, signal: this.#interrupt.signal, known: this.#intake.reached });
+    // A running watch may advance before the answer arrives, so the version is read first. A lost write of our own may be all that was lost.
+    return checkVersion({ ...this.#options, signal: this.#interrupt.signal, known: this.#intake.newestKnown });
   }
 }

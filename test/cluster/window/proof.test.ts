@@ -175,6 +175,32 @@ test('a cluster that was set back and has given the number of a removed object t
   expect(clock.now()).toBeLessThanOrEqual(intervalMs + standsMs + slackMs);
 });
 
+test('an object of ours that a restore has brought back is shown again', async () => {
+  await synced();
+  const before = structuredClone(server.objects.get('default/a') as never);
+  const { resourceVersion } = window.get('default/a' as never) as { resourceVersion: string };
+  server.remove('a');
+  await until(() => !window.has('default/a'), 'the event, which is here before the answer to our delete');
+  window.forget('default/a' as never, resourceVersion);
+  // The delete is gone, and another write has its number, so no watch and no list looks older than what is known.
+  lose(() => {
+    server.objects.set('default/a', before);
+    server.put('d', { value: 1 });
+  });
+  await passing(clock, () => window.has('default/a'), { stepMs: 250, limitMs: 2 * intervalMs });
+  expect(clock.now()).toBeLessThanOrEqual(intervalMs + standsMs + slackMs);
+});
+
+test('an object of ours that a restore has undone is gone, where no event has told of it before', async () => {
+  await synced();
+  const own = structuredClone(server.objects.get('default/a')) as unknown as { metadata: object };
+  const resourceVersion = String(server.rv + 1);
+  window.remember({ ...own, metadata: { ...own.metadata, name: 'ours', resourceVersion } } as never);
+  expect(window.has('default/ours')).toBe(true);
+  await passing(clock, () => !window.has('default/ours'), { stepMs: 250, limitMs: 2 * intervalMs });
+  expect(clock.now()).toBeLessThanOrEqual(intervalMs + standsMs + slackMs);
+});
+
 describe('no false alarm', () => {
   test('amid changes of every kind while the pages are read', async () => {
     for (let n = 0; n < 1_200; n++) server.put(`many-${String(n).padStart(4, '0')}`, { value: 0 });

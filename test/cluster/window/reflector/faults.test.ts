@@ -202,6 +202,17 @@ describe('silence', () => {
   });
 });
 
+test('a server that was set back during an outage has lost no write but one of ours', async () => {
+  await synced();
+  const own = structuredClone(server.objects.get('default/a')) as unknown as { metadata: object };
+  const resourceVersion = String(server.rv + 1);
+  window.remember({ ...own, metadata: { ...own.metadata, name: 'ours', resourceVersion } } as never);
+  expect(window.has('default/ours')).toBe(true);
+  server.endWatches('reset');
+  await passing(clock, () => !window.has('default/ours'), { stepMs: 100, limitMs: 10_000 });
+  await expectAlive(3);
+});
+
 test('a lost right keeps the cached objects and is reported', async () => {
   await synced();
   for (const sort of ['watch', 'watch'] as const)
