@@ -9,6 +9,7 @@ import type { Log } from '../log.ts';
 import { WorkQueue } from '../queue/work-queue.ts';
 import { tryOneForbidden } from '../sync/loop/try-one.ts';
 import { createPageFacts, type PageFacts } from '../sync/report/look/page-facts.ts';
+import { lackPlace } from '../sync/report/missing-place.ts';
 import { listAll, type ObjectFilter } from '../sync/report/object-list.ts';
 import { VerdictSince } from '../sync/report/verdict.ts';
 import { Changes } from './changes.ts';
@@ -84,7 +85,11 @@ class AssembledDaemon implements Daemon {
       over: () => running().map((sync) => sync.hurry()),
       tryOne: () => running().map(tryOneForbidden),
     });
-    this.#hostWarnings = new HostWarnings(options, () => this.#settings);
+    this.#hostWarnings = new HostWarnings(
+      options,
+      () => this.#settings,
+      () => running().some(lackPlace),
+    );
     this.#management = new RunningManagement(options);
     this.#gauges = new Gauges(options, {
       syncs: running,

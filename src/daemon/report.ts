@@ -5,16 +5,10 @@ import type { Settings } from '../config/settings/settings.ts';
 import type { References } from '../sync/loop/content/references.ts';
 import type { Sync } from '../sync/loop/sync.ts';
 import type { OpenedPatcher } from '../sync/patch/run/open-patcher.ts';
+import { placeLines } from '../sync/report/missing-place.ts';
 import { joinedStatus, type ObjectStatus, objectStatus, patchedObjectStatus } from '../sync/report/object-status.ts';
 import { type PublishedBeside, publishedBesideOthers } from '../sync/report/published-beside.ts';
-import {
-  areWritesWanted,
-  joinedFacts,
-  summed,
-  syncStatus,
-  verdictFacts,
-  waitingObjects,
-} from '../sync/report/status.ts';
+import { areWritesWanted, joinedFacts, summed, syncStatus, verdictFacts } from '../sync/report/status.ts';
 import {
   type DatedVerdict,
   outageSentence,
@@ -94,7 +88,7 @@ function syncReadiness(view: DaemonView): ReadinessPart {
       ...[...outages.shut(), ...unwritable].map((one) => withShortRefusals(outageSentence(one))),
       ...notTaken(view),
       `leadership: ${leadershipText(view.lease, view.options)}`,
-      ...(hasBegun && (sync ?? slices.sync) !== undefined ? ownerLines((sync ?? slices.sync) as Sync) : []),
+      ...(hasBegun && (sync ?? slices.sync) !== undefined ? placeLines((sync ?? slices.sync) as Sync) : []),
       ...lacking(slices).map((sentence) => `endpointslices: ${sentence}`),
       ...patches.troubles,
     ],
@@ -125,16 +119,6 @@ export function wantsWrites({ sync, lease }: Pick<DaemonView, 'sync' | 'lease'>)
 
 function waitsFor({ clusters }: DaemonView): string {
   return clusters.connections === undefined ? 'clusters' : 'first lists';
-}
-
-/** Explains why no copies are created: the owner is missing, or a host namespace is missing or being deleted. */
-function ownerLines(sync: Sync): string[] {
-  const owner = sync.world.ownerState();
-  if (owner.kind === 'missing') return [`OwnerMissing: ${owner.message}`];
-  return (['OwnerMissing', 'HostNamespaceMissing'] as const).flatMap((reason) => {
-    const waiting = waitingObjects(sync, reason);
-    return waiting === undefined ? [] : [`${reason}: ${waiting.message} (${waiting.objects} wait)`];
-  });
 }
 
 export function statusOf(view: DaemonView): unknown {

@@ -1,5 +1,5 @@
-// Looks once a minute at what must be around the copies on the host: a namespace that takes them, a Service that has the name of the
-// virtual cluster, no second daemon. In: settings and the host. Out: one sentence for each thing that looks wrong, in readiness as long
+// Looks once a minute at what must be around the copies on the host, and every two seconds while something is wrong: a namespace that takes
+// them, a Service that has the name of the virtual cluster, no second daemon. In: settings and the host. Out: one sentence for each thing that looks wrong, in readiness as long
 // as it is so and in the log when it begins and ends. Never stops a daemon: what stops one is found at its start, in checks.ts.
 import type { Timer } from '../../clock.ts';
 import type { Connection } from '../../cluster/wire/connection.ts';
@@ -12,6 +12,8 @@ import { leaseNameOf, needsLease } from './lease.ts';
 
 /** Somebody who looks for the reason of a wrong copy looks for longer than this. */
 const lookMs = 60_000;
+/** A person who mends what a sentence says reads it again at once, and a namespace that was being deleted is gone in a moment. */
+const wrongLookMs = 2_000;
 const timeoutMs = 10_000;
 
 /** A host that gives no answer changes nothing that is known. */
@@ -27,10 +29,14 @@ export class HostWarnings {
   #sentences: readonly (string | undefined)[] = [];
   #timer: Timer | undefined;
   #isStopped = false;
+  readonly #isSuspect: () => boolean;
+  #lookedMs = 0;
 
-  constructor(options: Given, settings: () => Settings) {
+  /** `isSuspect`: copies lack their namespace or their owner, so that what was found a minute ago may be over. */
+  constructor(options: Given, settings: () => Settings, isSuspect: () => boolean) {
     this.#options = options;
     this.#settings = settings;
+    this.#isSuspect = isSuspect;
   }
 
   get sentences(): readonly string[] {
@@ -47,7 +53,17 @@ export class HostWarnings {
     ]);
     if (this.#isStopped) return;
     this.#take(found);
-    this.#timer = this.#options.clock.after(lookMs, () => void this.start(host));
+    this.#lookedMs = this.#options.clock.now();
+    this.#wait(host);
+  }
+
+  #wait(host: Connection): void {
+    const { clock } = this.#options;
+    this.#timer = clock.after(wrongLookMs, () => {
+      const isDue = clock.now() - this.#lookedMs >= lookMs;
+      if (isDue || this.sentences.length > 0 || this.#isSuspect()) void this.start(host);
+      else this.#wait(host);
+    });
   }
 
   stop(): void {

@@ -6,6 +6,7 @@ import type { Sync } from '../loop/sync.ts';
 import type { Outcome, WaitReason } from '../plan/step.ts';
 import type { ListDoubt } from '../world/doubt/doubted-list.ts';
 import type { Difference, LedgerEntry } from '../world/ledger.ts';
+import { waitingObjects } from './missing-place.ts';
 import { countsWithGone, isRelieved } from './object-list.ts';
 import { type ProvenCount, provenCount, seconds, wallTimeOf } from './proven-times.ts';
 import {
@@ -110,7 +111,7 @@ export function verdictFacts(sync: Sync): SyncFacts {
   return {
     differences: differenceCount(sync),
     objects: sync.world.windows.virtual.size,
-    ownerMissing: owner.kind === 'missing' ? owner.message : waitingObjects(sync, 'OwnerMissing')?.message,
+    ownerMissing: owner.kind === 'missing' ? owner.message : waitingObjects(sync, 'OwnerMissing')[0]?.message,
     blocked: blockedObjects(sync),
     blockedSince: wallTimeOf(sync, oldestBlocked(sync)),
     contestedSince: wallTimeOf(sync, ...sync.contest.contested().map(({ sinceMs }) => sinceMs)),
@@ -155,15 +156,6 @@ export function summed(one: ReadonlyMap<string, number>, other: ReadonlyMap<stri
   const sums = new Map(one);
   for (const [reason, count] of other) sums.set(reason, (sums.get(reason) ?? 0) + count);
   return sums;
-}
-
-/** Counts the objects that wait for one reason, with the message of the first; undefined without such objects. */
-export function waitingObjects({ ledger }: Sync, reason: WaitReason): { objects: number; message: string } | undefined {
-  const objects = ledger.counts().get(`waiting/${reason}`) ?? 0;
-  if (objects === 0) return undefined;
-  for (const [, { outcome }] of ledger.entries())
-    if (outcome.kind === 'waiting' && outcome.reason === reason) return { objects, message: outcome.message };
-  return undefined;
 }
 
 /** Whether an object waits for a write, which may have failed before. */

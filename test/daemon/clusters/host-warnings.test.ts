@@ -4,6 +4,7 @@ import type { ApiRequest, Connection } from '../../../src/cluster/wire/connectio
 import type { Settings } from '../../../src/config/settings/settings.ts';
 import { HostWarnings } from '../../../src/daemon/clusters/host-warnings.ts';
 import type { Log } from '../../../src/log.ts';
+import type { KubeObject } from '../../../src/object/meta/object.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 
 const found = { kind: 'found' } as const;
@@ -13,15 +14,20 @@ const there: Answer = { kind: 'ok', status: 200, object: { metadata: {} } };
 const lookMs = 60_000;
 
 describe('HostWarnings', () => {
-  const answers: { service: Answer; lease: Answer } = { service: absent, lease: absent };
+  const answers: { service: Answer; lease: Answer; namespace: Answer } = {
+    ...{ service: absent, lease: absent, namespace: there },
+  };
+  let isSuspect: boolean;
+  let requests: number;
   let clock: VirtualClock;
   let logged: [string, unknown][];
   let warnings: HostWarnings;
 
   const host = {
     request: async ({ path }: ApiRequest) => {
+      requests++;
       if (path.includes('/leases/')) return answers.lease;
-      return path.includes('/services/') ? answers.service : there;
+      return path.includes('/services/') ? answers.service : answers.namespace;
     },
   } as unknown as Connection;
   const note =
@@ -37,12 +43,18 @@ describe('HostWarnings', () => {
   beforeEach(() => {
     clock = new VirtualClock();
     logged = [];
-    Object.assign(answers, { service: absent, lease: absent });
+    Object.assign(answers, { service: absent, lease: absent, namespace: there });
+    isSuspect = false;
+    requests = 0;
     const settings = {
       ...{ virtualClusterName: 'vc', hostNamespace: 'vcluster-vc', setOwner: false, leaderElection: 'never' },
       namespaces: { enabled: false },
     } as unknown as Settings;
-    warnings = new HostWarnings({ clock, log, isDryRun: false }, () => settings);
+    warnings = new HostWarnings(
+      { clock, log, isDryRun: false },
+      () => settings,
+      () => isSuspect,
+    );
   });
   afterEach(() => warnings.stop());
 
@@ -62,6 +74,36 @@ describe('HostWarnings', () => {
       ['warn', sentence],
       ['info', sentence],
     ]);
+  });
+
+  it('follows a namespace that is being deleted, is gone and is made again, within two seconds each', async () => {
+    answers.service = there;
+    await warnings.start(host, found);
+    await clock.advance(2_000);
+    isSuspect = true;
+    const going: KubeObject = { metadata: {}, status: { phase: 'Terminating' } };
+    for (const [namespace, sentence] of [
+      [{ kind: 'ok', status: 200, object: going }, /^host namespace "vcluster-vc" is being deleted/],
+      [absent, /^host namespace "vcluster-vc" does not exist any more; create it$/],
+    ] as const) {
+      answers.namespace = namespace;
+      await clock.advance(2_000);
+      expect(warnings.sentences).toEqual([expect.stringMatching(sentence)]);
+    }
+    answers.namespace = there;
+    isSuspect = false;
+    await clock.advance(2_000);
+    expect(warnings.sentences).toEqual([]);
+  });
+
+  it('asks the host once a minute where nothing is wrong', async () => {
+    answers.service = there;
+    await warnings.start(host, found);
+    const before = requests;
+    await clock.advance(lookMs - 2_000);
+    expect(requests).toBe(before);
+    await clock.advance(2_000);
+    expect(requests).toBeGreaterThan(before);
   });
 
   it.each([

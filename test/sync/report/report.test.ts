@@ -230,6 +230,22 @@ describe('a host namespace that is being deleted', () => {
     expect(on.readiness().lines.filter((line) => line.includes('OwnerMissing'))).toEqual([]);
   });
 
+  it('appears beside another one in readiness, each with the objects that wait for it', async () => {
+    const mapping = { hostNamespaceOf: (namespace: string) => `${namespace}-of-vc`, mappingsOnly: true };
+    const on = await stage({ mapping });
+    on.host.answer = { kind: 'notFound', message: 'namespace not found' };
+    for (const [name, namespace] of [
+      ['a', 'shop'],
+      ['b', 'shop'],
+      ['c', 'other'],
+    ] as const)
+      await world.change(() => putPair(world, name, undefined, { namespace }));
+    expect(on.readiness().lines.filter((line) => line.startsWith('HostNamespaceMissing'))).toEqual([
+      'HostNamespaceMissing: there is no host namespace "shop-of-vc" yet (2 wait)',
+      'HostNamespaceMissing: there is no host namespace "other-of-vc" yet (1 wait)',
+    ]);
+  });
+
   it('appears as OwnerMissing after the owner Service has gone', async () => {
     const on = await stage({ hasOwner: false });
     await world.change(() => putPair(world, 'web'));
