@@ -111,7 +111,10 @@ function missing(cluster: string, permission: Permission): ClusterFault {
 }
 
 /** `unknown` without the right to read the namespace. That is not a fault, because a Role seldom includes this right. */
-export type FoundNamespace = { kind: 'found' | 'terminating' | 'unknown' } | { kind: 'missing'; fault: ClusterFault };
+export type FoundNamespace =
+  | { kind: 'found' | 'terminating' }
+  | { kind: 'unknown'; isForbidden: boolean }
+  | { kind: 'missing'; fault: ClusterFault };
 
 export async function checkNamespace(connection: Connection, namespace: string): Promise<FoundNamespace> {
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
@@ -120,7 +123,7 @@ export async function checkNamespace(connection: Connection, namespace: string):
     const status = answer.object['status'] as { phase?: unknown } | undefined;
     return { kind: status?.phase === 'Terminating' ? 'terminating' : 'found' };
   }
-  if (answer.kind !== 'notFound') return { kind: 'unknown' };
+  if (answer.kind !== 'notFound') return { kind: 'unknown', isForbidden: answer.kind === 'forbidden' };
   const fault: ClusterFault = {
     code: 'CLUSTER_NAMESPACE_MISSING',
     message: `looking for namespace "${namespace}" on the ${connection.name} cluster: the namespace does not exist`,

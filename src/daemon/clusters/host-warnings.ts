@@ -16,8 +16,8 @@ const lookMs = 60_000;
 const wrongLookMs = 2_000;
 const timeoutMs = 10_000;
 
-/** A host that gives no answer changes nothing that is known. */
-type Look = { kind: 'fine' | 'unknown' } | { kind: 'wrong'; sentence: string };
+/** A host that gives no answer changes nothing that is known. `instead` takes the place of what was wrong, if anything was. */
+type Look = { kind: 'fine' } | { kind: 'unknown'; instead?: string } | { kind: 'wrong'; sentence: string };
 const fine: Look = { kind: 'fine' };
 const unknown: Look = { kind: 'unknown' };
 
@@ -75,7 +75,7 @@ export class HostWarnings {
     const { log } = this.#options;
     const before = this.#sentences;
     this.#sentences = all.map((found, at) => {
-      if (found.kind === 'unknown') return before[at];
+      if (found.kind === 'unknown') return before[at] && (found.instead ?? before[at]);
       return found.kind === 'wrong' ? found.sentence : undefined;
     });
     for (const [at, sentence] of this.#sentences.entries()) {
@@ -92,14 +92,20 @@ async function lookAtNamespace(
   { hostNamespace }: Settings,
   known: FoundNamespace | undefined,
 ): Promise<Look> {
-  const { kind } = known ?? (await checkNamespace(host, hostNamespace));
-  if (kind === 'found') return fine;
-  if (kind === 'unknown') return unknown;
+  const found = known ?? (await checkNamespace(host, hostNamespace));
+  if (found.kind === 'found') return fine;
+  if (found.kind === 'unknown' && found.isForbidden) return { kind: 'unknown', instead: lostSentence(hostNamespace) };
+  if (found.kind === 'unknown') return unknown;
   const sentence =
-    kind === 'terminating'
+    found.kind === 'terminating'
       ? `host namespace "${hostNamespace}" is being deleted, so no copy can be made in it; wait for its end, or name the namespace that the virtual cluster runs in`
       : `host namespace "${hostNamespace}" does not exist any more; create it`;
   return { kind: 'wrong', sentence };
+}
+
+/** A namespace loses the Role by which it is read before it ends, so that nobody sees it go. */
+function lostSentence(namespace: string): string {
+  return `host namespace "${namespace}" was being deleted or missing, and this daemon can read it no longer: it is gone, or its Role is (kubectl get namespace ${namespace}); create both if it is still wanted`;
 }
 
 /** Without owners a misspelt name of the virtual cluster is no fault: copies would be made under it in addition to those of the real name. */

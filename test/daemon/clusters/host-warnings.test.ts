@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Answer } from '../../../src/cluster/answer.ts';
+import type { ClusterFault } from '../../../src/cluster/errors.ts';
 import type { ApiRequest, Connection } from '../../../src/cluster/wire/connection.ts';
 import type { Settings } from '../../../src/config/settings/settings.ts';
 import { HostWarnings } from '../../../src/daemon/clusters/host-warnings.ts';
@@ -12,11 +13,13 @@ const noAnswer: Answer = { kind: 'failed', status: undefined, retryAfterMs: unde
 const absent: Answer = { kind: 'notFound', message: 'not found' };
 const there: Answer = { kind: 'ok', status: 200, object: { metadata: {} } };
 const lookMs = 60_000;
+const fault: ClusterFault = { code: 'CLUSTER_NAMESPACE_MISSING', message: 'no such namespace', fix: 'create it' };
 
 describe('HostWarnings', () => {
   const answers: { service: Answer; lease: Answer; namespace: Answer } = {
     ...{ service: absent, lease: absent, namespace: there },
   };
+  let make: () => HostWarnings;
   let isSuspect: boolean;
   let requests: number;
   let clock: VirtualClock;
@@ -50,11 +53,13 @@ describe('HostWarnings', () => {
       ...{ virtualClusterName: 'vc', hostNamespace: 'vcluster-vc', setOwner: false, leaderElection: 'never' },
       namespaces: { enabled: false },
     } as unknown as Settings;
-    warnings = new HostWarnings(
-      { clock, log, isDryRun: false },
-      () => settings,
-      () => isSuspect,
-    );
+    make = () =>
+      new HostWarnings(
+        { clock, log, isDryRun: false },
+        () => settings,
+        () => isSuspect,
+      );
+    warnings = make();
   });
   afterEach(() => warnings.stop());
 
@@ -94,6 +99,23 @@ describe('HostWarnings', () => {
     isSuspect = false;
     await clock.advance(2_000);
     expect(warnings.sentences).toEqual([]);
+  });
+
+  it('says that a namespace may be gone when the right to read it has gone, and nothing where it was never read', async () => {
+    answers.service = there;
+    answers.namespace = { kind: 'forbidden', message: 'no right', namespaceTerminating: false };
+    await warnings.start(host);
+    expect(warnings.sentences).toEqual([]);
+    warnings.stop();
+    for (const before of [{ kind: 'terminating' }, { kind: 'missing', fault }] as const) {
+      const other = make();
+      await other.start(host, before);
+      await clock.advance(2_000);
+      expect(other.sentences).toEqual([
+        'host namespace "vcluster-vc" was being deleted or missing, and this daemon can read it no longer: it is gone, or its Role is (kubectl get namespace vcluster-vc); create both if it is still wanted',
+      ]);
+      other.stop();
+    }
   });
 
   it('asks the host once a minute where nothing is wrong', async () => {
