@@ -5,6 +5,7 @@ import { matrixAnswer } from './matrix-subject.ts';
 import { type Cell, cells } from './model/cases/matrix-cases.ts';
 import { smallestCase } from './model/cases/smallest-case.ts';
 import { forgetful } from './model/forgetful.ts';
+import { alwaysRefused } from './model/issuing.ts';
 import { deaths } from './model/life.ts';
 import { modelAnswer, modelVerdict } from './model/model.ts';
 import { rights } from './model/rights.ts';
@@ -90,7 +91,7 @@ describe('the authorisation matrix', () => {
   });
 
   it('asks about every sentence of the model', () => {
-    const texts = [...deaths, ...rights, ...baseGrant, ...entries].map((sentence) => sentence.text);
+    const texts = [...deaths, ...rights, ...baseGrant, ...entries, ...alwaysRefused].map((sentence) => sentence.text);
     expect(texts.filter((text) => (tally.ofSentence.get(text) ?? 0) < fewestCellsOfASentence)).toEqual([]);
     // A matrix of refusals would agree with a program that refuses everything.
     expect(tally.allowed).toBeGreaterThan(all.length / 10);

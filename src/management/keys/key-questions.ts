@@ -31,6 +31,8 @@ import { inTurns } from './life/in-turns.ts';
 import type { KeyFacts } from './life/key-facts.ts';
 import { keyState, titleOf } from './life/key-state.ts';
 import { namesNoVisibleKey } from './life/visible.ts';
+import type { Caller } from './rules/judgement.ts';
+import { whyNotRotated } from './rules/rotation.ts';
 
 export interface QuestionParts {
   world: KeyWorld;
@@ -38,6 +40,7 @@ export interface QuestionParts {
   /** The reason why a key is not valid, in the words of the API. */
   deadText: Readonly<Record<DeadBecause, string>>;
   isAdministrator(user: User): boolean;
+  callerOf(of: { credential: Credential; facts: KeyFacts }): Caller;
   /** Whether the request came through the socket of this machine. */
   isHere(user: User): boolean;
   /** `taken`: there is something in the folder already. */
@@ -112,7 +115,7 @@ function refusesFolder(error: unknown): boolean {
 }
 
 /** Judged as a request of this moment. Without an address, the answer lists the networks instead of judging them. */
-function explanation({ world, deadText, clock }: QuestionParts, query: URLSearchParams): object {
+function explanation({ world, deadText, callerOf, clock }: QuestionParts, query: URLSearchParams): object {
   const key = query.get('key') ?? '';
   const facts = world.key(key);
   if (facts === undefined) throw new StatusFault(notFound({ group: managementGroup, resource: keyResource }, key));
@@ -143,6 +146,9 @@ function explanation({ world, deadText, clock }: QuestionParts, query: URLSearch
     absentPlace(world.directory, asked.request.target) ?? hiddenKey(world, found.credential, asked.request);
   if (absent !== undefined)
     return { ...about, ...networks, allowed: false, reason: allowed ? absent : `${reason}; ${absent}` };
+  const named = asked.request.isResource ? world.key(asked.request.name) : undefined;
+  const refused = allowed && named !== undefined ? whyNotRotated(asked.request, callerOf(found), named) : undefined;
+  if (refused !== undefined) return { ...about, ...networks, allowed: false, reason: refused };
   return { ...about, ...networks, allowed, reason, ...(entry === undefined ? {} : { entry }) };
 }
 

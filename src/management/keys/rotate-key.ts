@@ -52,7 +52,7 @@ export function rotateKey(store: Store, parts: KeyOptions): SubresourceAction {
       },
       context,
     );
-    if (!isSelf) judgement.refusals.push(...handOverRefusals(object, part.record, context.caller));
+    if (!isSelf) judgement.refusals.push(...handOverRefusals(facts, context.caller));
     errors.push(...judgement.errors);
     if (errors.length > 0)
       throw new StatusFault(invalid({ group: managementGroup, kind: 'OwnedAccessKeyRotation' }, name, errors));

@@ -4,6 +4,7 @@
 import type { ProjectRole } from '../../config/settings/management-settings.ts';
 import { isDiscoveryOrReview, isEverybodysRight, isIssuing, isOwnKeyOrToken } from './base-grant.ts';
 import { type Directory, isMember, type Subject } from './directory.ts';
+import { whyNoKey, whyNoKubeconfigKey } from './issuing.ts';
 import { matchesEntry, reaches } from './match-entry.ts';
 import {
   type AccessRequest,
@@ -50,6 +51,8 @@ export function allows(directory: Directory, credential: Credential, request: Ac
     const whose = missing === 0 ? 'its scope' : `the scope of the key that made it${missing > 1 ? ', further up' : ''}`;
     return denied(`no entry of ${whose} allows ${requestText(request)}`);
   }
+  const impossible = whyNoKey(credential, request) ?? whyNoKubeconfig(directory, credential, request);
+  if (impossible !== undefined) return denied(impossible);
   const own = grants[0] ?? '';
   const because = own === '' ? right : `${right}, by ${own}`;
   return { allowed: true, reason: because, entry: own === '' || own === baseGrant ? undefined : own };
@@ -74,6 +77,13 @@ function grantedBy(directory: Directory, scope: Scope, keyName: string, request:
     if (reaching !== undefined) return reaching.path;
   }
   return scope.entries.find((entry) => matchesEntry(entry, request, directory))?.path;
+}
+
+/** Neither with a key nor with a client certificate; undefined = with one of them. */
+function whyNoKubeconfig(directory: Directory, credential: Credential, request: AccessRequest): string | undefined {
+  const why = whyNoKubeconfigKey(credential, request);
+  if (why === undefined || !request.isResource) return undefined;
+  return allows(directory, credential, { ...request, clientCert: true }).allowed ? undefined : why;
 }
 
 function asksForCertificate(request: AccessRequest): boolean {

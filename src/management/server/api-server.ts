@@ -210,6 +210,7 @@ function questionParts({ world, book, callers, people }: OpenParts) {
     deadText,
     facts: () => book.facts(),
     isAdministrator: (user: User) => callers.isAdministrator(user),
+    callerOf: callers.callerOf.bind(callers),
     isHere: (user: User) => callers.sessionOf(user)?.credential.keyName === '',
     record: people.record.bind(people),
     reattach: people.reattach.bind(people),

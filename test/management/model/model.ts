@@ -2,6 +2,7 @@
 // implementation. It was written from the requirements (R), the design of the management API (D) and the notes in
 // matrix-case.ts (N) alone.
 import type { MatrixAnswer, MatrixCase, MatrixKey, MatrixRequest, MatrixScope } from '../matrix-case.ts';
+import { alwaysRefused } from './issuing.ts';
 import { deathOf, scopesInForce } from './life.ts';
 import { isOnKeys, ownGroup, staysInSpace } from './request.ts';
 import { asksForCertificate, rights } from './rights.ts';
@@ -80,7 +81,8 @@ function authorise(request: MatrixRequest, caller: MatrixKey, of: MatrixCase): J
       };
     because.push(grant);
   }
-  return { allowed: true, because };
+  const refused = firstThatApplies(alwaysRefused, { scopes, key: caller, configuration, request });
+  return refused === undefined ? { allowed: true, because } : { allowed: false, because: [refused] };
 }
 
 /** N 8: "each scope must allow by itself, the base grant being part of each". */

@@ -160,7 +160,7 @@ export class Callers {
     });
   }
 
-  callerOf({ credential, facts }: Session): Caller {
+  callerOf({ credential, facts }: Pick<Session, 'credential' | 'facts'>): Caller {
     const world = this.#parts.world;
     const expiryMs = facts === undefined ? undefined : expiryOf(facts.times, world.lastActivityMs(facts));
     const makers = facts === undefined ? 0 : (makersOf(facts, world)?.length ?? 0);

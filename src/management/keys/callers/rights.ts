@@ -4,6 +4,7 @@ import type { AccessRule, Reviewer } from '../../../apiserver/request/access-rul
 import type { Authorize, Decision, User } from '../../../apiserver/request/identity.ts';
 import { StatusFault } from '../../../apiserver/request/status-fault.ts';
 import type { Target } from '../../../apiserver/request/target.ts';
+import type { ManagementProject } from '../../../config/settings/management-settings.ts';
 import { notFound } from '../../../object/meta/status.ts';
 import { actsAsAdministrator, allows } from '../../scope/allows.ts';
 import { managementRequest } from '../../scope/classify.ts';
@@ -18,7 +19,8 @@ import {
   revocationResource,
   tokenResource,
 } from '../../scope/request.ts';
-import { type KeysAndPeople, namesNoVisibleKey } from '../life/visible.ts';
+import { isVisible, type KeysAndPeople, namesNoVisibleKey } from '../life/visible.ts';
+import { whyNotRotated } from '../rules/rotation.ts';
 import type { Callers, Session } from './callers.ts';
 
 const openPaths = [
@@ -48,7 +50,7 @@ export class Rights implements Reviewer {
   }
 
   authorize: Authorize = ({ user, target }) => {
-    const decision = this.decide(user, target);
+    const decision = this.#judge(user, target);
     const session = this.#callers.sessionOf(user);
     if (decision.allowed || session === undefined) return decision;
     const world = { directory: this.#directory(), key: this.#key };
@@ -58,8 +60,22 @@ export class Rights implements Reviewer {
     return decision;
   };
 
-  /** Also for reviews and owners: the answer about a key that the caller cannot see is no, without a reason. */
+  /** For reviews and owners, who do not hear the fields that the request itself is answered. */
   decide(user: User, target: Target): Decision {
+    const decision = this.#judge(user, target);
+    const session = this.#callers.sessionOf(user);
+    if (!decision.allowed || session === undefined) return decision;
+    const why = this.#whyNotRotated(session, managementRequest(target));
+    return why === undefined ? decision : { allowed: false, reason: why };
+  }
+
+  #whyNotRotated(session: Session, request: AccessRequest): string | undefined {
+    const key = request.isResource ? this.#key(request.name) : undefined;
+    if (key === undefined || !isVisible(key, session.credential, this.#directory())) return undefined;
+    return whyNotRotated(request, this.#callers.callerOf(session), key);
+  }
+
+  #judge(user: User, target: Target): Decision {
     // Nothing is served there, and that is all there is to say.
     if (!target.isResource && target.path === '') return { allowed: true };
     const session = this.#callers.sessionOf(user);
@@ -147,8 +163,18 @@ export class Rights implements Reviewer {
         const more = instanceVerbs.filter((verb) => !everywhere.includes(verb) && may(verb, name));
         if (more.length > 0) rules.push({ verbs: more, ...about, resourceNames: [name] });
       }
-      return rules;
+      return [...rules, ...this.#kubeconfigRules(session, project)];
     });
+  }
+
+  #kubeconfigRules(session: Session, { name: project, virtualClusters }: ManagementProject): AccessRule[] {
+    const namespace = namespaceOfProject(project);
+    const resources = [`${instanceResource}/kubeconfig`];
+    const about = { verbs: ['create'], apiGroups: [managementGroup], resources, namespaces: [namespace] };
+    const asked = { verb: 'create', resource: instanceResource, subresource: 'kubeconfig', namespace };
+    if (this.#may(session, asked)) return [about];
+    const names = virtualClusters.map(({ name }) => name).filter((name) => this.#may(session, { ...asked, name }));
+    return names.length === 0 ? [] : [{ ...about, resourceNames: names }];
   }
 
   #may(

@@ -2,6 +2,7 @@
 // subject, or without one of the keys that made it. Every request is judged again.
 import type { Credential } from '../../scope/allows.ts';
 import type { Directory, SubjectKind } from '../../scope/directory.ts';
+import { maxMakers } from '../../scope/issuing.ts';
 import { isExpired } from './expiry.ts';
 import type { KeyFacts } from './key-facts.ts';
 
@@ -33,9 +34,6 @@ export type Authenticated =
 
 /** All that counts for what a key owes to others; the record is also in the stored object. */
 export type Recorded = Pick<KeyFacts, 'record'>;
-
-/** Length of a chain of keys, each made by the one before. A longer chain is more than a person can follow, so it is refused. */
-export const maxMakers = 8;
 
 export function credentialOf(
   facts: KeyFacts,

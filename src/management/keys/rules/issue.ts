@@ -6,10 +6,10 @@ import { isRecord } from '../../../object/text/json.ts';
 import { isScoped } from '../../scope/allows.ts';
 import { covers } from '../../scope/covers.ts';
 import type { SubjectName } from '../../scope/directory.ts';
+import { maxMakers } from '../../scope/issuing.ts';
 import { parseScope } from '../../scope/parse-scope.ts';
 import { cidrsAnnotation } from '../../scope/patterns/source-networks.ts';
 import { administratorRoles, type MaybeScope } from '../../scope/scope.ts';
-import { maxMakers } from '../life/credential.ts';
 import { suppliedFaults } from '../secret/supplied.ts';
 import { networkRefusals } from './hand-over.ts';
 import { emptyJudgement, type JudgeContext, type Judgement, type Refusal } from './judgement.ts';
@@ -65,7 +65,7 @@ export function judgeNewKey(object: KubeObject, context: JudgeContext, ownerKeys
   }
   judgeSupplied(spec.key, context, judgement);
   judgement.refusals.push(...widthRefusals(spec, context), ...privilegeRefusals(object, spec, caller.isAdministrator));
-  judgement.refusals.push(...networkRefusals(object, caller));
+  judgement.refusals.push(...networkRefusals(object.metadata.annotations?.[cidrsAnnotation], caller));
   judgement.errors.push(...timeFaults(spec, context), ...serverMarkFaults(object, undefined));
   if (ownerKeys >= limits.perOwner)
     judgement.refusals.push({
@@ -126,7 +126,7 @@ function judgeSupplied(key: string, { caller, limits }: JudgeContext, { errors, 
 }
 
 /** The scope against those of the caller. */
-export function widthRefusals({ scope }: Pick<KeySpec, 'scope'>, { caller }: JudgeContext): Refusal[] {
+export function widthRefusals({ scope }: Pick<KeySpec, 'scope'>, { caller }: Pick<JudgeContext, 'caller'>): Refusal[] {
   const child: MaybeScope = scope === undefined ? undefined : parseScope(scope).scope;
   const coverage = covers(caller.credential.scopes, child);
   if (coverage.covered) return [];

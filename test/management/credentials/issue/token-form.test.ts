@@ -183,7 +183,7 @@ describe('a kubeconfig with a token', () => {
       body: {
         reason: 'Forbidden',
         message: expect.stringMatching(
-          /"v1" is forbidden: its access key cannot be made: spec.scope.virtualClusters\[0\]/,
+          /its kubeconfig holds a key for the whole virtual cluster, which no single entry of the scope .* covers/,
         ),
         details: { name: 'v1', kind: 'virtualclusterinstances' },
       },
