@@ -127,12 +127,5 @@ describe.skipIf(reason !== undefined)(
       );
       expect(names).toEqual(expect.arrayContaining(certified('my-vcluster', namespace)));
     });
-
-    it('runs our container as root in one place only, and says why there', () => {
-      for (const file of ['sidecar-values.yaml', 'vcluster.yaml'])
-        expect(readFileSync(shipped(file), 'utf8')).toMatch(
-          /# Only root may read the kubeconfig in \/data\/pki\.\n +runAsUser: 0\n/,
-        );
-    });
   },
 );
