@@ -153,4 +153,10 @@ export const byReview: readonly Mutant[] = [
     'metrics.proof(end.kind);',
     'metrics.proof(end.kind);\n    this.#provenAtMs = startMs;',
   ),
+  other(
+    'what is read behind a conflict is not believed',
+    'sync/loop/pass/send.ts',
+    'else return window.remember(answer.object, seen);',
+    "else return request.verb === 'get' || window.remember(answer.object, seen);",
+  ),
 ];

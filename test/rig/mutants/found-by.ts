@@ -88,6 +88,7 @@ export const lastFoundBy: Readonly<Record<string, number | string>> = {
   'a bookmark is not remembered': 464,
   'a late line brings back what we have deleted': 53,
   'a proof that was given up counts': 22,
+  'what is read behind a conflict is not believed': 30,
 };
 
 /** What a seed must have for the mistake to matter: fault classes, and words of its scenario. Such seeds are asked before the others. */
@@ -151,6 +152,7 @@ export const mattersWith: Readonly<Record<string, { classes?: readonly string[];
   'what a list lacks is deleted': { classes: ['F23', 'F7'] },
   'nobody asks for an object by its name': { classes: ['F23'] },
   'a refused object is not tried again': { classes: ['F21', 'F23'] },
+  'what is read behind a conflict is not believed': { classes: ['F10', 'F26', 'F29'], words: [/"watchLagMs"/] },
   'a lease is not released': { classes: ['F48'], words: [/"daemons":2/] },
   'a reference that goes is still counted': { words: [/"reference":/, /example.com\/secret","value":(null|"two")/] },
 };
