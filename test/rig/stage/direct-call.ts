@@ -19,6 +19,8 @@ export interface Asked {
   method: string;
   path: string;
   headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Where one came several times; absent = none did. */
+  headersDistinct?: Readonly<Record<string, string[] | undefined>>;
   body: string;
 }
 
@@ -63,11 +65,22 @@ export class DirectCall {
   }
 }
 
-function requestOf({ method, path, headers, body }: Asked, socket: object): object {
+function requestOf(
+  { method, path, headers, headersDistinct = distinct(headers), body }: Asked,
+  socket: object,
+): object {
   const request = new Readable({ read: () => {} });
   if (body !== '') request.push(Buffer.from(body, 'utf8'));
   request.push(null);
-  return Object.assign(request, { method, url: path, headers, rawHeaders: [], complete: true, socket });
+  const told = { method, url: path, headers, headersDistinct, rawHeaders: [], complete: true, socket };
+  return Object.assign(request, told);
+}
+
+function distinct(headers: Asked['headers']): Record<string, string[]> {
+  const given = Object.entries(headers).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value] as const],
+  );
+  return Object.fromEntries(given.map(([name, value]) => [name, [value].flat()]));
 }
 
 /** What an API server asks of Node's own. */

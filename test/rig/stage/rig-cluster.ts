@@ -1,11 +1,12 @@
 // One embedded API server of a run, which is asked without a connection. People talk to it directly; daemons come through the fault proxy.
+
 import { makeServingCertificate, type ServingCertificate } from '../../../src/apiserver/tls/certificates.ts';
-import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
+import type { Clock } from '../../../src/clock.ts';
+import { type Devcluster, type DevclusterOptions, startDevcluster } from '../../../src/devcluster/devcluster.ts';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import type { Chance } from '../play/random.ts';
 import { type AnswerHeaders, type Asked, DirectCall, type Listener } from './direct-call.ts';
 import { type Author, author, ReplayedStore } from './replayed-store.ts';
-import type { RigClock } from './rig-clock.ts';
 
 export type RigSide = 'virtual' | 'host';
 export const rigSides: readonly RigSide[] = ['virtual', 'host'];
@@ -18,11 +19,13 @@ export interface Reply {
 
 export interface ClusterOptions {
   side: RigSide;
-  clock: RigClock;
+  clock: Clock;
   chance: Chance;
   note: () => void;
   /** Bearer tokens by the name of the daemon. */
   daemons: ReadonlyMap<string, string>;
+  /** What the contract wants otherwise than a run. */
+  otherwise?: DevclusterOptions;
 }
 
 const people: Author = { daemon: undefined, request: 0 };
@@ -44,7 +47,7 @@ export class RigCluster {
   }
 
   async start(): Promise<void> {
-    const { side, clock, chance, daemons } = this.#options;
+    const { side, clock, chance, daemons, otherwise } = this.#options;
     certificate ??= makeServingCertificate('rig', ['127.0.0.1', 'localhost'], new Date());
     const letters = 'bcdfghjklmnpqrstvwxz2456789';
     await this.store.start();
@@ -63,6 +66,7 @@ export class RigCluster {
         uid: () => uuidOf(chance),
         nameSuffix: () => Array.from({ length: 5 }, () => letters[chance.whole(letters.length)]).join(''),
       },
+      ...otherwise,
     });
   }
 
