@@ -16,7 +16,7 @@ import { isContent, References } from './content.ts';
 import { type CopyCase, olderResults, pick, staleCopy, writtenCopy } from './host-copy.ts';
 import { KeptContent } from './kept-content.ts';
 import { type Pair, virtualValues } from './patches/two-way.ts';
-import { hasSelector, isExcluded, isWanted, mayTakeOver, serviceNameOf } from './policy.ts';
+import { hasSelector, isExcluded, isWanted, mayTakeOver, mightTakeOver, serviceNameOf, wasUnwanted } from './policy.ts';
 import { History, type MapName, mapOf } from './words/history.ts';
 import { keyOf, objectKey, own } from './words/json.ts';
 import { hostMark, isStray, namedBy, ownerOf, SKIP } from './words/marks.ts';
@@ -256,7 +256,8 @@ class Judgement {
       return;
     }
     const named = namedBy(last);
-    const virtual = history.last('virtual', keyOf(last.kind, named?.namespace ?? '', named?.name ?? ''));
+    const virtualKey = keyOf(last.kind, named?.namespace ?? '', named?.name ?? '');
+    const virtual = history.last('virtual', virtualKey);
     const skips = hostMark(last, virtual, SKIP) === 'true';
     const isHandsOff = hostMark(last, virtual, CONTROLLED_BY) !== undefined;
     if (isHandsOff || (virtual === undefined && skips) || last.metadata.deletionTimestamp !== undefined) {
@@ -268,11 +269,14 @@ class Judgement {
       );
       const isStill =
         history.isUntouched('host', hostKey) &&
-        history.isUntouched('virtual', keyOf(last.kind, named?.namespace ?? '', named?.name ?? '')) &&
+        history.isUntouched('virtual', virtualKey) &&
         (virtual === undefined || history.isUntouched('virtual', service)) &&
         history.isOneConfiguration;
       const stands = isStill ? last : (history.now('host', hostKey) ?? last);
-      this.objects.push(asItIs('host', stands, 'DESIGN 3.9: the host keeps it'));
+      const kept = asItIs('host', stands, 'DESIGN 3.9: the host keeps it');
+      // The mark keeps a copy whose object goes, and not one whose object has lost its right to it before it went (DESIGN 3.2).
+      const mayGo = !isHandsOff && virtual === undefined && wasUnwanted(virtualKey, history, this.all);
+      this.objects.push(mayGo ? { ...kept, exists: 'may' } : kept);
       return;
     }
     const { namespace, name } = last.metadata;
@@ -301,14 +305,14 @@ class Judgement {
     const wasLoaded = this.all.slice(1).some((one) => one.sinceMs >= sinceMs);
     const hasClaimed = (virtual: PlainObject, service: PlainObject): boolean =>
       this.all.some((one) => isWanted(virtual, (key) => (key === objectKey(service) ? service : undefined), one));
-    return history.keysOf('virtual').some((key) =>
+    return history.everKeysOf('virtual').some((key) =>
       history.versions('virtual', key).some((virtual) => {
         const { kind, metadata } = virtual;
         const place = settings.naming.place(metadata.namespace, metadata.name);
         if (kind !== host.kind || place?.name !== host.metadata.name || place.namespace !== host.metadata.namespace)
           return false;
         const owner = ownerOf(host, metadata, settings.naming);
-        const isOpen = owner === 'ours' || (owner === 'native' && mayTakeOver(virtual, host, history, settings));
+        const isOpen = owner === 'ours' || (owner === 'native' && mightTakeOver(virtual, host, history, settings));
         const service = keyOf('Service', metadata.namespace, serviceNameOf(virtual) ?? '');
         return (
           isOpen &&

@@ -3,7 +3,7 @@
 import { isRefused } from './words/addresses.ts';
 import type { History } from './words/history.ts';
 import type { JsonMap } from './words/json.ts';
-import { annotationsOf, below, isMap, keyOf, labelsOf, listBelow, own } from './words/json.ts';
+import { annotationsOf, below, isMap, keyOf, labelsOf, listBelow, objectKey, own } from './words/json.ts';
 import { MANAGED_BY, SERVICE_NAME } from './words/marks.ts';
 import { CONTROLLED_BY } from './words/names.ts';
 import type { Settings } from './words/settings.ts';
@@ -48,6 +48,20 @@ export function isWanted(
   return manager !== MIRRORER || !settings.isOn.Endpoints || settings.isMirrored;
 }
 
+/** Whether an object has stood there for a while without a right to its copy, which then had to go. */
+export function wasUnwanted(key: string, history: History, configurations: readonly Settings[]): boolean {
+  const standing = new Map<string, PlainObject | undefined>();
+  const look = (of: string): PlainObject | undefined =>
+    standing.has(of) ? standing.get(of) : history.start('virtual', of);
+  const turns = history.point.deeds.filter(({ side }) => side === 'virtual');
+  return turns.some(({ before, after }) => {
+    const changed = after ?? before;
+    if (changed !== undefined) standing.set(objectKey(changed), after);
+    const object = look(key);
+    return object !== undefined && configurations.some((settings) => !isWanted(object, look, settings));
+  });
+}
+
 export const isMirror = (virtual: PlainObject): boolean => own(labelsOf(virtual), MANAGED_BY) === MIRRORER;
 
 /** True: one address of what would be written is refused, and with it the whole object. */
@@ -66,8 +80,22 @@ export function isRefusedPayload(kind: string, payload: JsonMap, settings: Setti
 
 /** Native objects of Kubernetes at our name may become ours under these conditions only (DESIGN 3.4). */
 export function mayTakeOver(virtual: PlainObject, host: PlainObject, history: History, settings: Settings): boolean {
+  return isFreeBeside(history.last('host', serviceBeside(host)), virtual, settings);
+}
+
+/** Whether it might at a moment since the last calm point: the Service beside it may have changed meanwhile. */
+export function mightTakeOver(virtual: PlainObject, host: PlainObject, history: History, settings: Settings): boolean {
+  const key = serviceBeside(host);
+  const isGoneForATime =
+    history.start('host', key) === undefined || history.deedsOn('host', key).some(({ verb }) => verb === 'delete');
+  const services = [...history.versions('host', key), ...(isGoneForATime ? [undefined] : [])];
+  return services.some((service) => isFreeBeside(service, virtual, settings));
+}
+
+const serviceBeside = ({ metadata }: PlainObject): string => keyOf('Service', metadata.namespace, metadata.name);
+
+function isFreeBeside(service: PlainObject | undefined, virtual: PlainObject, settings: Settings): boolean {
   if (virtual.kind !== 'Endpoints') return false;
-  const service = history.last('host', keyOf('Service', host.metadata.namespace, host.metadata.name));
   if (service === undefined) return !settings.naming.isMapped;
   const annotations = annotationsOf(service);
   return (

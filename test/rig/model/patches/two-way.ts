@@ -59,6 +59,47 @@ function isOurs({ around }: Pair, host: PlainObject): boolean {
 
 /** Every value that the rules allow for one key on the virtual side; the first one is the likeliest. */
 export function virtualValues(pair: Pair, map: MapName, virtualKey: string, hostMapKey: string): readonly Value[] {
+  const present = valuesOfPresent(pair, map, virtualKey, hostMapKey);
+  return unique([...present, ...carriedBefore(pair, map, virtualKey, hostMapKey)]);
+}
+
+/**
+ * What another configuration has carried back before a reload took its patches away: nothing takes that from the tenant's object, unless the tenant has
+ * written the key since. What was done on the host while no daemon ran is of the configuration that the next one has found.
+ */
+function carriedBefore(pair: Pair, map: MapName, virtualKey: string, hostMapKey: string): readonly Value[] {
+  const { history, around } = pair;
+  const kind = around.virtual.kind as SyncedKind;
+  const all = settingsOf(history.point);
+  const writtenMs = history.keyEvents('virtual', pair.virtualKey, map, virtualKey).at(-1)?.atMs ?? 0;
+  const present = patchesOn(around.settings, kind, map, hostMapKey);
+  return all.flatMap((settings, nth): readonly Value[] => {
+    const untilMs = all[nth + 1]?.sinceMs;
+    if (untilMs === undefined || writtenMs >= untilMs) return [];
+    const former = { ...pair, around: { ...around, settings } };
+    const { way } = waysOf(settings, kind, map, hostMapKey);
+    if (patchesOn(settings, kind, map, hostMapKey) === present || !settings.isOn[kind]) return [];
+    if (way === 'forward' || !canGoBack(former, map, virtualKey)) return [];
+    const ranSince = (fromMs: number): boolean =>
+      !(history.point.absences ?? []).some((one) => one.fromMs <= fromMs && untilMs <= one.toMs);
+    const edits = history
+      .keyEvents('host', pair.hostKey, map, hostMapKey)
+      .filter(({ atMs }) => atMs < untilMs && ranSince(Math.max(atMs, settings.sinceMs)))
+      .map(({ value }) => value);
+    // A key that the host owns goes back whenever the tenant has written another value; the first of the tenant's is the host's own.
+    const isOwned = way === 'back' && ranSince(Math.max(writtenMs, settings.sinceMs));
+    const raw = history.versions('virtual', pair.virtualKey).map((version) => own(mapOf(version, map), virtualKey));
+    const known = isOwned ? unique([...knownOnHost(pair, map, hostMapKey), ...raw]) : [];
+    const owned = known.filter((value) => value !== undefined);
+    return [...owned, ...edits].flatMap((value): readonly Value[] => {
+      if (value === undefined) return [undefined];
+      const answer = reversed(value, map, hostMapKey, virtualKey, former.around, history);
+      return answer.ok ? [answer.value as Value] : [];
+    });
+  });
+}
+
+function valuesOfPresent(pair: Pair, map: MapName, virtualKey: string, hostMapKey: string): readonly Value[] {
   const { history, around } = pair;
   const tenant = history.keyEvents('virtual', pair.virtualKey, map, virtualKey);
   const start = own(mapOf(history.start('virtual', pair.virtualKey), map), virtualKey);
@@ -106,7 +147,9 @@ export function virtualValues(pair: Pair, map: MapName, virtualKey: string, host
  */
 function wereFoundTogether(pair: Pair, events: readonly KeyEvent[]): boolean {
   const { absences = [], hasSeenAll } = pair.history.point;
-  const hasBase = own(annotationsOf(pair.history.start('host', pair.hostKey)), BASE) !== undefined;
+  // Somebody may have taken the base meanwhile: without one nobody knows who has changed what.
+  const copies = pair.history.versions('host', pair.hostKey);
+  const hasBase = copies.length > 0 && copies.every((copy) => own(annotationsOf(copy), BASE) !== undefined);
   if (hasSeenAll !== true || !pair.isSteady || !hasBase) return false;
   return absences.some(({ fromMs, toMs }) => events.every(({ atMs }) => atMs >= fromMs && atMs <= toMs));
 }
@@ -149,13 +192,23 @@ function hostOwned(
   theirs: Value,
   back: (value: Value) => Value | false,
 ): readonly Value[] {
-  const known = [
-    ...pair.history.versions('host', pair.hostKey).map((version) => own(mapOf(version, map), hostMapKey)),
-    own(mapOf(pair.hostNow, map), hostMapKey),
-  ];
-  const values = unique(known).map(back);
+  const values = knownOnHost(pair, map, hostMapKey).map(back);
   return unique([theirs, ...values.filter((one): one is Value => one !== false)]);
 }
+
+/** Somebody had taken the base before the tenant wrote the key, or before a daemon could have heard of that, and a daemon has written another one since. */
+function wasStripped({ history, hostKey }: Pair, written: KeyEvent | undefined): boolean {
+  const deeds = history.deedsOn('host', hostKey);
+  const hasBase = (copy: PlainObject | undefined): boolean => own(annotationsOf(copy), BASE) !== undefined;
+  return deeds.some(({ after }, nth) => {
+    if (written === undefined || after === undefined || hasBase(after)) return false;
+    const mended = deeds.slice(nth + 1).find(({ before }) => hasBase(before));
+    return mended === undefined || written.atMs < mended.atMs;
+  });
+}
+
+const knownOnHost = ({ history, hostKey, hostNow }: Pair, map: MapName, hostMapKey: string): readonly Value[] =>
+  unique([...history.versions('host', hostKey), hostNow].map((version) => own(mapOf(version, map), hostMapKey)));
 
 /** What the host may hold at a key that the forward result does not have: people's own value, or nothing. */
 export function leftovers(pair: Pair, map: MapName, hostMapKey: string, virtualKey: Value, way: Way): readonly Value[] {
@@ -172,18 +225,20 @@ export function leftovers(pair: Pair, map: MapName, hostMapKey: string, virtualK
   const isListed = (own(annotationsOf(last), MANAGED_ANNOTATIONS) ?? '').split('\n').includes(virtualKey);
   const events = history.keyEvents('host', pair.hostKey, map, hostMapKey);
   const hasEvents = events.length > 0;
-  if (way === 'forward' && waysOf(settings, kind, map, hostMapKey).isNamed) return [undefined];
-  const isStripped = own(annotationsOf(last), BASE) === undefined;
+  const isExcluded =
+    map === 'labels' ? settings.isExcludedLabel(virtualKey) : settings.isExcludedAnnotation(virtualKey);
+  // A key that the virtual side has and that does not cross is nothing that such a patch hides.
+  const isHidden = !isExcluded || own(mapOf(virtual, map), virtualKey) === undefined;
+  if (way === 'forward' && isHidden && waysOf(settings, kind, map, hostMapKey).isNamed) return [undefined];
+  const tenant = history.keyEvents('virtual', pair.virtualKey, map, virtualKey);
+  const isStripped = own(annotationsOf(last), BASE) === undefined || wasStripped(pair, tenant.at(-1));
   if (goesNeverBack(virtualKey)) {
     // What the tenant had given goes with it, also where the object was made again.
     const isGiven = versions.some((version) => own(mapOf(version, map), virtualKey) === theirs);
     if (isGiven && !hasEvents && !isStripped && history.isOneConfiguration) return [undefined];
     return wasVirtual ? [theirs, undefined] : [theirs];
   }
-  const isExcluded =
-    map === 'labels' ? settings.isExcludedLabel(virtualKey) : settings.isExcludedAnnotation(virtualKey);
   if (isExcluded) return wasVirtual ? [undefined, theirs] : [theirs, undefined];
-  const tenant = history.keyEvents('virtual', pair.virtualKey, map, virtualKey);
   if (way !== 'back' && tenant.length > 0 && wereFoundTogether(pair, [...events, ...tenant])) return [undefined];
   if (map === 'annotations' && isListed && isStripped) return [undefined];
   // Without a base a key that only the host has stays; a daemon that was there before the key went has written the base again.
