@@ -311,7 +311,8 @@ export class FaultProxy {
         wire?.hold('client');
         wire?.hold('server');
       },
-      send: (text) => void (response.writable && response.write(text)),
+      // A lagging line may come behind the end of its stream, where a response of node still calls itself writable.
+      send: (text) => void (response.writable && !response.writableEnded && response.write(text)),
       end: () => {
         response.end();
         leave();
