@@ -82,10 +82,18 @@ export class FailOver implements WorldEars {
     if (before === undefined) return void this.#madeAnew(daemon, last, store.written);
     const { holderIdentity: holder = '', leaseDurationSeconds = 0 } = before;
     if (holder === '' || [holder, ''].includes(after.holderIdentity ?? '')) return;
+    if (this.#hasTurnedBack) return;
     const stood = store.written.findLast((one) => one.key === key && one !== last);
     const tookMs = last.atMs - (stood?.atMs ?? Number.NEGATIVE_INFINITY);
     if (tookMs < leaseDurationSeconds * 1000)
       this.#board.say('S6', 'taken early', `${daemon} took the lease of ${holder} ${tookMs} ms after its last renewal`);
+  }
+
+  /** Of a host that was set back nobody knows which lease stood, and a lease that came back was renewed long ago. */
+  get #hasTurnedBack(): boolean {
+    return this.#faults.some(({ hasStruck, recipe, placed }) => {
+      return hasStruck && recipe.class === 'F36' && placed.side === 'host';
+    });
   }
 
   /** Whoever held a lease that is gone may not know it yet, and relies on its last renewal. Who has never seen that lease cannot know of him. */
@@ -94,8 +102,7 @@ export class FailOver implements WorldEars {
     const { holderIdentity: holder = '', leaseDurationSeconds = 0 } = (stood?.after?.['spec'] ?? {}) as LeaseSpec;
     const tookMs = made.atMs - (stood?.atMs ?? Number.NEGATIVE_INFINITY);
     if (holder === '' || holder.startsWith(`${daemon}_`) || !this.#hasSeen.has(daemon)) return;
-    // Of a server that was set back nobody knows which lease stood.
-    if (this.#faults.some(({ hasStruck, recipe }) => hasStruck && recipe.class === 'F36')) return;
+    if (this.#hasTurnedBack) return;
     if (tookMs < leaseDurationSeconds * 1000 * reliesOnShare)
       this.#board.say('S6', 'made anew', `${daemon} made the lease anew ${tookMs} ms after ${holder} had renewed it`);
   }

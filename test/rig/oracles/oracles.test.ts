@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { demoConfiguration } from '../../../src/cli/demo/demo-patches.ts';
 import { loadConfiguration } from '../../../src/config/load/load.ts';
+import type { LiveFault } from '../faults/live-fault.ts';
 import { play } from '../play/run.ts';
 import { slopeOf } from '../play/soak.ts';
 import { World } from '../play/world.ts';
@@ -198,26 +199,38 @@ describe('the bounds', () => {
   });
 
   it.each([
-    [1_000, []],
-    [100, ['fights']],
-  ])('say whether a copy is repaired again and again: each %i ms', (pauseMs, kinds) => {
+    ['each second', 1_000, {}, undefined, []],
+    ['each 100 ms', 100, {}, undefined, ['fights']],
+    ['each 100 ms, with something of the tenant’s', 100, { team: 'one' }, undefined, []],
+    ['each 100 ms, and the answers are lost', 100, {}, 'cut', []],
+  ])('say whether a copy is repaired again and again: %s', (_, pauseMs, labels, fate, kinds) => {
     let nowMs = 0;
     const written: object[] = [];
     const clusters = { virtual: { store: { written: [] } }, host: { store: { written } } };
     const board = new Board(() => nowMs);
     const oracle = new Repairs({ clock: { now: () => nowMs }, clusters } as unknown as World, board);
-    const place = 'namespaces/vcluster-vc/endpoints/web';
+    const key = '/registry/services/endpoints/vcluster-vc/web';
+    const [right, wrong] = [
+      { metadata: {}, subsets: [1] },
+      { metadata: {}, subsets: [2] },
+    ];
     for (let nth = 0; nth < 8; nth++, nowMs += pauseMs) {
-      written.push({ key: '/registry/services/endpoints/vcluster-vc/web', before: {}, after: {} });
-      oracle.answered(passingOf(rawPatch(`/api/v1/${place}`)), 200);
+      const passing = passingOf(rawPatch('/api/v1/namespaces/vcluster-vc/endpoints/web'));
+      const by = { daemon: passing.daemon, request: passing.id };
+      written.push({ key, before: right, after: wrong });
+      written.push({ key, by, before: wrong, after: { ...right, metadata: { labels } } });
+      if (fate !== undefined) passing.fate = fate;
+      oracle.answered(passing, 200);
     }
     expect(board.violations.map(({ kind }) => kind)).toEqual(kinds);
   });
 
   it.each([
-    [3_000, ['taken early']],
-    [5_000, []],
-  ])('say whether a lease of five seconds was taken too early: after %i ms', (atMs, kinds) => {
+    [3_000, undefined, ['taken early']],
+    [3_000, 'virtual', ['taken early']],
+    [3_000, 'host', []],
+    [5_000, undefined, []],
+  ])('say whether a lease of five seconds was taken too early: after %i ms, %s was set back', (atMs, side, kinds) => {
     const key = '/registry/leases/vcluster-vc/hostward-vc';
     const lease = (holderIdentity: string) => ({ spec: { holderIdentity, leaseDurationSeconds: 5 } });
     const renewed = { key, atMs: 0, after: lease('hostward-1_a') };
@@ -226,7 +239,9 @@ describe('the bounds', () => {
     const clusters = { host: { store: { written: [renewed, taken] } } };
     const board = new Board(() => atMs);
     const path = '/apis/coordination.k8s.io/v1/namespaces/vcluster-vc/leases/hostward-vc';
-    new FailOver({ clusters } as unknown as World, board, []).answered(passingOf(rawPatch(path)), 200);
+    const back = { hasStruck: true, recipe: { class: 'F36' }, placed: { side } } as unknown as LiveFault;
+    const oracle = new FailOver({ clusters } as unknown as World, board, side === undefined ? [] : [back]);
+    oracle.answered(passingOf(rawPatch(path)), 200);
     expect(board.violations.map(({ kind }) => kind)).toEqual(kinds);
   });
 

@@ -1,7 +1,9 @@
 // Rule 12: from the fifth write on that undoes what people of the host have done to one object within ten seconds, one a second. Only writes are
-// counted for which nothing but such a deed is a reason: the tenant, the operator and the process have been still since the daemon's last write.
+// counted for which nothing but such a deed is a reason: the tenant, the operator and the process have been still since the daemon's last write, and
+// what it writes is what stood before, so that nothing of the tenant's that came late is in it. A write without an answer is none that it knows of.
 import type { World, WorldEars } from '../play/world.ts';
 import { isWrite, type Passing } from '../proxy/passing.ts';
+import type { Written } from '../stage/replayed-store.ts';
 import { type RigResource, registry } from '../stage/rig-cluster.ts';
 import type { Act } from '../traffic/acts.ts';
 import type { Board } from './board.ts';
@@ -45,7 +47,10 @@ export class Repairs implements WorldEars {
     const isUndone =
       deeds.length > 0 && deeds.every(({ before, after }) => before !== undefined && after !== undefined);
     const isStill = virtual.store.written.slice(seen.virtual).every(({ key: of }) => of.includes('/events/'));
-    if (!isUndone || !isStill) return;
+    const done = host.store.written.findLast(({ by }) => by?.request === passing.id && by.daemon === daemon);
+    const isAnswered = passing.fate === undefined || passing.fate === 'delay';
+    if (!isUndone || !isStill || !isAnswered || done === undefined) return;
+    if (contentOf(done.after) !== contentOf(deeds[0]?.before)) return;
     const nowMs = this.#world.clock.now();
     const recent = (this.#repairsMs.get(id) ?? []).filter((atMs) => nowMs - atMs < windowMs);
     const lastMs = recent.at(-1) ?? Number.NEGATIVE_INFINITY;
@@ -57,4 +62,12 @@ export class Repairs implements WorldEars {
         `${daemon} has repaired ${resource} ${namespace}/${name} ${recent.length + 1} times in ${windowMs / 1000} s, the last time after ${nowMs - lastMs} ms`,
       );
   }
+}
+
+/** Without what moves by itself: the daemon's own note, and who has written what. */
+function contentOf(object: Written['after']): string {
+  const { metadata, ...payload } = object ?? { metadata: {} };
+  const { labels = {}, annotations = {} } = metadata;
+  const { 'hostward.dev/base': _, ...own } = annotations;
+  return JSON.stringify([payload, Object.entries(labels).sort(), Object.entries(own).sort()]);
 }

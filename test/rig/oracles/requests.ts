@@ -13,6 +13,8 @@ const synced: readonly string[] = ['endpoints', 'endpointslices'];
 const content: readonly string[] = ['secrets', 'configmaps'];
 /** Longer than any loss stays unseen: a proof a minute, and five seconds to believe it. */
 const seenByThenMs = 90_000;
+/** A connection that has fallen silent is given up after two bookmark intervals and a half; then the watch goes on where it was, a lag behind. */
+const heardByThenMs = 155_000;
 /** Where nothing is lost or late, everybody has seen a change by then. */
 const seenSoonMs = 15_000;
 
@@ -35,6 +37,7 @@ export class RequestOracle implements WorldEars {
   wasLiedTo = false;
   /** Something is left of a fault that may keep changes from a daemon for a while, or that tells it what is not so. */
   isDisturbed = false;
+  isSilenced = false;
   isLiedTo = false;
 
   constructor(world: World, board: Board) {
@@ -155,7 +158,7 @@ export class RequestOracle implements WorldEars {
   #invented(copy: Marked, resource: string, at: string): void {
     if (this.hasTurnedBack || this.isLiedTo) return;
     const key = virtualKeyOf(copy) ?? '';
-    const quietMs = this.isDisturbed ? seenByThenMs : seenSoonMs;
+    const quietMs = this.isSilenced ? heardByThenMs : this.isDisturbed ? seenByThenMs : seenSoonMs;
     const since = this.#world.clock.now() - quietMs;
     if ((this.#world.configurations.at(-1)?.sinceMs ?? 0) > since) return;
     const { written } = this.#world.clusters.virtual.store;

@@ -105,6 +105,7 @@ export async function play(schedule: Schedule, { faultless, tell, corrupt }: Pla
       requestOracle.wasLiedTo ||= struck.some(isLiar);
       const standing = struck.filter(({ isMended }) => !isMended);
       requestOracle.isDisturbed = standing.length > 0;
+      requestOracle.isSilenced = standing.some(({ recipe }) => recipe.class === 'F28');
       requestOracle.isLiedTo = standing.some(isLiar);
     },
   });

@@ -42,6 +42,23 @@ it.each([
   expect(board.violations.map(({ kind }) => kind)).toEqual(kinds);
 });
 
+it.each([
+  ['that no patch can name, in a minute', [], 60_000, []],
+  ['that no patch can name, later', [], 70_000, ['tried again late']],
+  ['that a patch names', [{ reference: { kind: 'Secret' } }], 60_000, ['tried again late']],
+  ['of a kind that the object names', [{ reference: { kindPath: 'kind' } }], 60_000, ['tried again late']],
+])('a delete of content %s', (_, patches, atMs, kinds) => {
+  const { clock, list, world, board } = stage();
+  const configuration = { sync: { toHost: { endpoints: { patches: [] }, endpointSlices: { patches } } } };
+  const oracle = new TriedAgain({ ...world, configuration } as unknown as World, board, []);
+  const path = '/api/v1/namespaces/vcluster-vc/secrets/own';
+  const remove = { ...list, verb: 'delete' as const, method: 'DELETE', path, resource: 'secrets' };
+  oracle.madeUp(remove, 500, {});
+  clock.ms = atMs;
+  oracle.passed(remove);
+  expect(board.violations.map(({ kind }) => kind)).toEqual(kinds);
+});
+
 it('a write that waits for the tenth time may wait for seconds, and one behind news may wait for that', () => {
   const { clock, patch, world, board } = stage();
   const oracle = new TriedAgain(world, board, []);

@@ -15,7 +15,9 @@ function stage(faults: readonly LiveFault[] = []) {
   let standing: object | undefined;
   const clusters = { host: { store: { written }, find: () => standing } };
   const board = new Board(() => 0);
-  const oracle = new OwnWrites({ clusters } as unknown as World, board, faults);
+  const wire = { isOpen: true, isHeld: false };
+  const proxies = { host: { wires: new Map([[wire, 'hostward-0']]) } };
+  const oracle = new OwnWrites({ clusters, proxies } as unknown as World, board, faults);
   let id = 0;
   const sent = (method: string, path: string, body: object = {}): Passing => {
     id += 1;
@@ -42,7 +44,7 @@ function stage(faults: readonly LiveFault[] = []) {
     oracle.given(read(), 200, JSON.stringify(object));
   };
   const kinds = () => board.violations.map(({ kind }) => kind);
-  return { oracle, sent, create, change, remove, read, done, shown, kinds };
+  return { oracle, wire, sent, create, change, remove, read, done, shown, kinds };
 }
 
 it('a daemon writes over what its last write has made, and not over what was there before', () => {
@@ -77,6 +79,22 @@ it('a daemon makes a copy again only where the one that it made is gone', () => 
   expect(kinds()).toEqual([]);
   create();
   expect(kinds()).toEqual(['made twice']);
+});
+
+it('an answer on a connection that stands still may be given up before it is read, and one that was read is known', () => {
+  const given = stage();
+  given.done(given.create(), 5, copy('5'));
+  given.wire.isHeld = true;
+  given.oracle.still();
+  given.create();
+  expect(given.kinds()).toEqual([]);
+  const read = stage();
+  read.done(read.create(), 5, copy('5'));
+  read.oracle.still();
+  read.wire.isHeld = true;
+  read.oracle.still();
+  read.create();
+  expect(read.kinds()).toEqual(['made twice']);
 });
 
 it('a daemon that was shown changes out of their order may take what it has made for gone', () => {

@@ -42,6 +42,8 @@ export class OwnWrites implements WorldEars {
   /** By daemon and object: what the answer to its last write has said. */
   readonly #own = new Map<string, Own>();
   readonly #refused = new Map<string, Refused>();
+  /** Answers that are on their way since the last moment of rest. */
+  #fresh: { id: string; passing: Passing }[] = [];
   /** By daemon and object: the uid of the copy that the last read has shown. */
   readonly #shown = new Map<string, string>();
 
@@ -112,6 +114,17 @@ export class OwnWrites implements WorldEars {
     const { uid = '' } = (done?.after ?? done?.before)?.metadata ?? {};
     if (done !== undefined && registry[passing.resource as RigResource] !== undefined)
       this.#own.set(id, { uid, revision: done.revision, isGone: done.after === undefined });
+    this.#fresh.push({ id, passing });
+  }
+
+  /** An answer whose connection stands still, or that of a process that does, may be given up before anybody reads it. */
+  still(): void {
+    for (const { id, passing } of this.#fresh) {
+      const { wires } = this.#world.proxies[passing.side];
+      const isHeld = [...wires].some(([wire, daemon]) => daemon === passing.daemon && wire.isOpen && wire.isHeld);
+      if (isHeld) this.#own.delete(id);
+    }
+    this.#fresh = [];
   }
 
   madeUp(passing: Passing, status: number): void {

@@ -13,6 +13,9 @@ const shortestMs = (failures: number): number => Math.min(5 * 2 ** (failures - 1
 const backOffMs = (failures: number): number => shortestMs(failures) * 1.5;
 /** A timer may fire a little early. */
 const earlyMs = 5;
+/** What is left of patches that a start finds taken out has stood since before it: its removal comes again each minute. */
+const sweptEveryMs = 60_000;
+const kindOf: Readonly<Record<string, string>> = { secrets: 'Secret', configmaps: 'ConfigMap' };
 /** Other requests of the same pass, and a turn of the writer. */
 const slackMs = 5_000;
 
@@ -25,6 +28,14 @@ interface Failing {
   atMs: number;
   /** How often faults had struck. */
   strikes: number;
+}
+
+interface Patched {
+  patches?: readonly { reference?: { kind?: string; kindPath?: string } }[];
+}
+
+interface Configured {
+  sync?: { toHost?: { endpoints?: Patched; endpointSlices?: Patched } };
 }
 
 export class TriedAgain implements WorldEars {
@@ -59,13 +70,22 @@ export class TriedAgain implements WorldEars {
     if (known?.isPlain !== true) return;
     const nowMs = this.#world.clock.now();
     this.#judgeSoon(passing, known);
-    const limitMs = backOffMs(known.failures) + slackMs;
+    const limitMs = (this.#isSwept(passing) ? sweptEveryMs : backOffMs(known.failures)) + slackMs;
     if (nowMs - known.atMs <= limitMs || this.#newsMs > known.atMs || this.#isOtherwiseHeld(id, known)) return;
     this.#board.say(
       'liveness',
       'tried again late',
       `${passing.daemon} sent ${passing.method} ${passing.path.split('?')[0]} again ${Math.round(nowMs - known.atMs)} ms after failure ${known.failures}, wanted ${limitMs}`,
     );
+  }
+
+  /** A delete of content of a kind that no patch can name. */
+  #isSwept({ verb, resource }: Passing): boolean {
+    const kind = kindOf[resource];
+    if (verb !== 'delete' || kind === undefined) return false;
+    const { toHost = {} } = (this.#world.configuration as Configured).sync ?? {};
+    const patches = [toHost.endpoints, toHost.endpointSlices].flatMap((block) => block?.patches ?? []);
+    return !patches.some(({ reference }) => reference?.kind === kind || reference?.kindPath !== undefined);
   }
 
   /** News, and a server that answers others again, are reasons not to wait. */
