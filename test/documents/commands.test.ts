@@ -47,6 +47,23 @@ describe('a command on a page', () => {
     expect([line, parsed.kind === 'command' || line.includes('--help')]).toEqual([line, true]);
   });
 
+  // What is printed stays in the terminal and its history; a redirection makes a file that others may read.
+  it('that prints a secret writes it with --out into a file of its owner', () => {
+    const texts = pages.flatMap((page) =>
+      [
+        ...read(page)
+          .replaceAll('\\\n', ' ')
+          .matchAll(/hostward (?:keys (?:create|rotate)|kubeconfig) [^`\n]*/g),
+      ].map(([text]) => `${page}: ${text}`),
+    );
+    // A text without a place to ask is a name of the command.
+    const whole = texts.filter(
+      (text) => /--config|--server|\$SERVER/.test(text) && !text.includes('--exec-credential'),
+    );
+    expect(whole.length).toBeGreaterThan(15);
+    expect(whole.filter((text) => !text.includes(' --out '))).toEqual([]);
+  });
+
   it('in a message names a page that there is, and no message names a file of docs/', () => {
     const sources = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.ts'))

@@ -22,7 +22,7 @@ interface Config {
 /** One machine on which commands are run one after the other. */
 function machine(environment: Record<string, string> = {}) {
   const clock = movedClock();
-  const files = { '/ca.crt': bench.api.caPem, '/my.key': alice };
+  const files = { '/ca.crt': bench.api.caPem, '/my.key': alice, '/home/notes': '' };
   const played = scene({ environment: { HOME: '/home/alice', ...environment }, files });
   const server = ['--server', `https://localhost:${bench.api.port}`, '--certificate-authority', '/ca.crt'];
   return {
@@ -58,6 +58,20 @@ describe('hostward kubeconfig', () => {
       expires: expect.stringMatching(/^20\d\d-.*Z$/),
     });
   });
+
+  it.each([{ how: [] }, { how: ['--exec'] }])(
+    'is with --out in a file of its owner, and nowhere else: $how',
+    async ({ how }) => {
+      const at = machine();
+      const { code, out, err } = await at.run('kubeconfig', 'shop/v1', ...how, '--out', 'v1.kubeconfig');
+      const file = [...at.files].find(([path]) => path.endsWith('/v1.kubeconfig'))?.[1];
+      expect([code, out, file?.mode]).toEqual([0, '', 0o600]);
+      const user = (load(file?.text ?? '') as Config).users[0]?.user;
+      expect(Object.keys(user ?? {})).toEqual([how.length === 0 ? 'token' : 'exec']);
+      expect(err).toMatch(/^the kubeconfig of shop\/v1 is in v1\.kubeconfig/);
+      if (user?.token !== undefined) expect(err).not.toContain(user.token);
+    },
+  );
 
   it.each([
     [['kubeconfig'], 2, 'want the virtual cluster as PROJECT/NAME, found nothing'],

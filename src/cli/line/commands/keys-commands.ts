@@ -45,7 +45,7 @@ export const kubeconfigCommand: CommandSpec = {
       says: 'for as long as the access key lives',
     },
     {
-      line: 'hostward kubeconfig shop/v1 --client-cert --ttl 1h --server https://hostward.example.com --key-file my.key',
+      line: 'hostward kubeconfig shop/v1 --client-cert --ttl 1h --server https://hostward.example.com --key-file my.key --out v1.kubeconfig',
       says: 'with a client certificate for an hour',
     },
   ],
@@ -83,11 +83,11 @@ export const keysCommands: readonly CommandSpec[] = [
         says: 'the first key of all',
       },
       {
-        line: 'hostward keys create pipeline --user alice --ttl 90d --scope scope.yaml --config hostward.yaml',
+        line: 'hostward keys create pipeline --user alice --ttl 90d --scope scope.yaml --config hostward.yaml --out pipeline.key',
         says: 'a narrow key for a pipeline',
       },
       {
-        line: 'hostward keys create build-7 --ttl 1h --server https://hostward.example.com --key-file admin.key -o json',
+        line: 'hostward keys create build-7 --ttl 1h --server https://hostward.example.com --key-file admin.key --out build.key',
         says: 'from a pipeline, on a distant server',
       },
     ],
@@ -175,7 +175,7 @@ export const keysCommands: readonly CommandSpec[] = [
     ],
     examples: [
       {
-        line: 'hostward keys rotate pipeline --overlap 10m --config hostward.yaml',
+        line: 'hostward keys rotate pipeline --overlap 10m --config hostward.yaml --out pipeline.key',
         says: 'with ten minutes to change over',
       },
     ],
