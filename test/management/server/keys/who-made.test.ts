@@ -5,7 +5,9 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ManagementSettings } from '../../../../src/config/settings/management-settings.ts';
+import { createLog } from '../../../../src/log.ts';
 import { localSocketPath, osUserHeader } from '../../../../src/management/server/commands/local-socket.ts';
+import { createMetrics } from '../../../../src/metrics.ts';
 import { type Answer, type Bench, keysPath, openBench, people } from '../bench.ts';
 
 const team = people.teams[0] as ManagementSettings['teams'][number];
@@ -213,6 +215,26 @@ describe('the keys of a team', () => {
     for (const key of [name, child]) await bench.ask('DELETE', `${keysPath}/${key}`);
     await bench.api.apply(people);
     expect(troubles()).toEqual([]);
+  });
+
+  it('are in the log once and in a metric too when the user who made them leaves the team', async () => {
+    const lines: string[] = [];
+    const log = createLog({ level: 'warn', destination: { write: (line) => lines.push(line) } });
+    const metrics = createMetrics();
+    const watched = await openBench({ log, metrics });
+    try {
+      const key = await watched.keyFor('alice-2', { user: 'alice' });
+      await watched.ask('POST', keysPath, { key, body: { metadata: { name: 'ours' }, spec: { team: 'red' } } });
+      const said = () => lines.filter((line) => line.includes('knows its access key ours')).length;
+      expect(said()).toBe(0);
+      await watched.api.apply(left);
+      // Said once for each change, not at every reload.
+      await watched.api.apply(left);
+      expect(said()).toBe(1);
+      expect(await metrics.metrics()).toMatch(/^hostward_access_keys_of_leavers 1$/m);
+    } finally {
+      await watched.stop();
+    }
   });
 
   it('are no news when an administrator has made them, or when somebody else has rotated them', async () => {

@@ -67,7 +67,7 @@ describe('discovery and OpenAPI', () => {
       { name: 'directclusterendpointtokens', namespaced: false, verbs: ['create'] },
       { name: 'revocations', namespaced: false, verbs: ['list', 'watch'] },
       { name: 'agentreports', namespaced: false, verbs: ['create'] },
-      { name: 'virtualclusterinstances', namespaced: true, verbs: ['get', 'list', 'watch'] },
+      { name: 'virtualclusterinstances', namespaced: true, verbs: ['get', 'list', 'watch'], shortNames: ['vci'] },
       { name: 'virtualclusterinstances/kubeconfig', kind: 'VirtualClusterInstanceKubeConfig', verbs: ['create'] },
     ]);
   });
