@@ -17,9 +17,27 @@ import { textTable } from '../line/text-table.ts';
 /** A narrower terminal gets tables of this width. */
 const narrowest = 40;
 
+/** Rows of one list about one object: more than a person reads, and fewer than push the rest out of sight. */
+const mostRows = 20;
+
+interface Measure {
+  width: number;
+  /** Of each list. */
+  rows: number;
+}
+
 /** Without a width nothing is cut or wrapped, because a program may search the text for a name. */
 export function statusText(status: unknown, columns = Number.POSITIVE_INFINITY): string {
-  const lines = isFacts(status) ? section(status, Math.max(columns, narrowest)) : [say(status)];
+  return textOf(status, { width: columns, rows: Number.POSITIVE_INFINITY });
+}
+
+/** Of one object. A tenant's object may have thousands of annotations, and each has a row. */
+export function objectText(status: unknown, columns = Number.POSITIVE_INFINITY): string {
+  return textOf(status, { width: columns, rows: mostRows });
+}
+
+function textOf(status: unknown, { width, rows }: Measure): string {
+  const lines = isFacts(status) ? section(status, { width: Math.max(width, narrowest), rows }) : [say(status)];
   return `${lines.join('\n')}\n`;
 }
 
@@ -46,7 +64,7 @@ function inOrder({ object, state, sinceSeconds, message, ...more }: Facts): Fact
   return { object, state, sinceSeconds, ...more, message };
 }
 
-function section(facts: Facts, width: number): string[] {
+function section(facts: Facts, { width, rows }: Measure): string[] {
   const entries = Object.entries(facts).filter(([, value]) => value !== undefined);
   const plain = entries.filter(([, value]) => !isBlock(value));
   const blocks = entries.filter(([, value]) => isBlock(value));
@@ -58,19 +76,37 @@ function section(facts: Facts, width: number): string[] {
   });
   for (const [name, value] of blocks) {
     if (lines.length > 0) lines.push('');
-    lines.push(titleOf(name), ...block(value, width - 2).map((line) => `  ${line}`));
+    lines.push(titleOf(name), ...block(value, { width: width - 2, rows }).map((line) => `  ${line}`));
   }
   return lines;
 }
 
-function block(value: unknown, width: number): string[] {
-  if (isFacts(value)) return section(value, width);
-  const items = value as readonly unknown[];
-  if (items.every(isFacts)) return table(items, width);
-  return items.flatMap((item) => {
-    const [first = '', ...more] = wrap(say(item), width - 2);
-    return [`- ${first}`, ...more.map((line) => `  ${line}`)];
+function block(value: unknown, { width, rows }: Measure): string[] {
+  if (isFacts(value)) return section(value, { width, rows });
+  const all = value as readonly unknown[];
+  // One row more takes no more room than the line that says so.
+  const items = all.length > rows + 1 ? newsFirst(all).slice(0, rows) : all;
+  const left = all.length - items.length;
+  const more = left > 0 ? [`and ${withCommas(left)} more; -o json has all`] : [];
+  if (all.every(isFacts)) return [...table(items as readonly Facts[], width), ...more];
+  const lines = items.flatMap((item) => {
+    const [first = '', ...rest] = wrap(say(item), width - 2);
+    return [`- ${first}`, ...rest.map((line) => `  ${line}`)];
   });
+  return [...lines, ...more];
+}
+
+/** Keys that both sides have alike tell least. */
+function newsFirst(items: readonly unknown[]): readonly unknown[] {
+  return items.toSorted((one, other) => Number(isSame(one)) - Number(isSame(other)));
+}
+
+function isSame(item: unknown): boolean {
+  return isFacts(item) && item['verdict'] === 'same';
+}
+
+function withCommas(count: number): string {
+  return String(count).replace(/\B(?=(?:\d{3})+$)/g, ',');
 }
 
 function table(rows: readonly Facts[], width: number): string[] {

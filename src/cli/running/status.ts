@@ -10,7 +10,7 @@ import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/co
 import type { Options } from '../line/parse-arguments.ts';
 import { addressOf, askDaemon, type DaemonAnswer } from './ask-daemon.ts';
 import { shortText, verdictLines } from './short-text.ts';
-import { objectsText, statusText } from './status-text.ts';
+import { objectsText, objectText, statusText } from './status-text.ts';
 
 /** Often enough for a person, and rarely enough to cost the daemon almost nothing. */
 const watchEveryMs = 2_000;
@@ -114,7 +114,7 @@ function readingOf({ isKnown, value }: DaemonAnswer, { context, options, address
     return { text: `${JSON.stringify(value, undefined, options.has('watch') ? 0 : 2)}\n`, code, news };
   }
   const { columns } = context.stdout;
-  if (isOne) return { text: `${statusText(value, columns)}${remediesText(value, whole, address)}`, code, news };
+  if (isOne) return { text: `${objectText(value, columns)}${remediesText(value, whole, address)}`, code, news };
   if ('objects' in value && Array.isArray(value['objects'])) {
     const { verdict: _, ...facts } = whole ?? {};
     const head = whole === undefined ? '' : `${statusText(facts, columns)}\n`;

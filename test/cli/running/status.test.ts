@@ -26,6 +26,18 @@ const oneObject: Record<string, object> = {
   'a/both': { state: 'inSync', alsoSecret: { state: 'refused/Forbidden' } },
   'a/standby': { state: 'left/Standby' },
   'a/taken': { kind: 'Endpoints', object: 'a/taken', hostObject: 'h/taken-x-a-x-vc', state: 'refused/NotOwned' },
+  'a/many': {
+    state: 'inSync',
+    keys: [
+      ...Array.from({ length: 5_000 }, (_, at) => ({ map: 'annotations', key: `k-${at}`, verdict: 'same' })),
+      { map: 'labels', key: 'edited', verdict: 'toVirtual' },
+    ],
+  },
+  'a/claimed': { state: 'refused', claimedBy: Array.from({ length: 1_000 }, (_, at) => `n-${at}/x`) },
+  'a/few': {
+    state: 'inSync',
+    keys: Array.from({ length: 21 }, (_, at) => ({ map: 'labels', key: `k-${at}`, verdict: 'same' })),
+  },
   'a/refers': { state: 'inSync', references: [{ object: 'Secret a/s', standing: 'unresolved' }] },
 };
 
@@ -66,6 +78,30 @@ async function status(...argv: string[]) {
   const code = await runCommandLine(context, ['status', ...argv]);
   return { code, out: out(), err: err() };
 }
+
+describe('hostward status of an object with thousands of keys', () => {
+  it('shows the first twenty, those that differ before all others, and says where the rest is', async () => {
+    const address = await serve();
+    const { out } = await status('a/many', '--address', address);
+    const lines = out.trimEnd().split('\n');
+    expect(lines.length).toBeLessThan(30);
+    expect(lines.filter((line) => /^ {2}(labels|annotations) /.test(line)).map((line) => line.split(/ +/)[2])).toEqual([
+      'edited',
+      ...Array.from({ length: 19 }, (_, at) => `k-${at}`),
+    ]);
+    expect(lines.at(-1)).toBe('  and 4,981 more; -o json has all');
+    expect(JSON.parse((await status('a/many', '--address', address, '-o', 'json')).out).keys).toHaveLength(5_001);
+  });
+
+  it('bounds a list of names as well, and no list that is one longer', async () => {
+    const address = await serve();
+    expect((await status('a/claimed', '--address', address)).out).toContain(
+      '- n-19/x\n  and 980 more; -o json has all\n',
+    );
+    const { out } = await status('a/few', '--address', address);
+    expect([out.match(/ k-\d+ /g)?.length, out.includes('more')]).toEqual([21, false]);
+  });
+});
 
 describe('hostward status', () => {
   it('prints the status for people and for programs', async () => {
