@@ -27,6 +27,7 @@ const sections: readonly { id: string; title: string; fields: readonly string[] 
       'eventsForbidden',
       'troubleByState',
       'troubleByPatch',
+      'troubleByCause',
       'trouble',
       'contested',
       'differences',

@@ -167,6 +167,8 @@ export type Outcome =
       reason: RefuseReason;
       message: string;
       detail?: string;
+      /** Why a server refuses it, in words that are the same for all objects that it refuses for this reason. */
+      cause?: string;
       failure?: PatchFailure;
       isBackFlow?: true;
       isRemoval?: true;

@@ -10,6 +10,8 @@ import { waitingObjects } from './missing-place.ts';
 import { countsWithGone, isRelieved } from './object-list.ts';
 import { type ProvenCount, provenCount, seconds, wallTimeOf } from './proven-times.ts';
 import {
+  type CauseRow,
+  causeRows,
   gapsIn,
   hostPlaceOf,
   listLimit,
@@ -17,6 +19,7 @@ import {
   refusedBack,
   refusedRemovals,
   type TroubledObject,
+  troubleByCause,
   troubleByPatch,
   troubleCounts,
   troubledObjects,
@@ -39,6 +42,8 @@ export interface SyncStatus extends ProvenCount {
   troubleByState?: Record<string, number>;
   /** `STATE PATCH` → number of objects, where several patches fail in one state. */
   troubleByPatch?: Record<string, number>;
+  /** Why servers refuse objects, where they do so for several causes: those of most objects. */
+  troubleByCause?: CauseRow[];
   trouble: TroubledObject[];
   /** `lost`: what the answer to a write of ours already lacked of it. */
   contested: { object: Key; hostObject?: Key; by: string; lost?: string; sinceSeconds: number }[];
@@ -52,6 +57,7 @@ export function syncStatus(sync: Sync): SyncStatus {
   const owner = sync.world.ownerState();
   const inTrouble = troubleCounts(sync);
   const byPatch = troubleByPatch(sync, inTrouble);
+  const byCause = troubleByCause(sync, inTrouble);
   const { kind } = sync.world.rules.translation;
   return {
     kind: kind.kind,
@@ -76,7 +82,8 @@ export function syncStatus(sync: Sync): SyncStatus {
     ...(sync.eventsForbidden !== undefined && { eventsForbidden: sync.eventsForbidden }),
     ...(inTrouble.size > 0 && { troubleByState: Object.fromEntries(inTrouble) }),
     ...(byPatch.size > 0 && { troubleByPatch: Object.fromEntries(byPatch) }),
-    trouble: troubledObjects(sync, { now, inTrouble, byPatch }),
+    ...(byCause.size > 0 && { troubleByCause: causeRows(sync, byCause) }),
+    trouble: troubledObjects(sync, { now, inTrouble, parts: new Map([...byPatch, ...byCause]) }),
     contested: (isRelieved(sync) ? [] : sync.contest.contested()).map(({ key, by, lost, sinceMs }) => ({
       object: key,
       ...hostPlaceOf(sync, key),

@@ -3,8 +3,8 @@
 import { type Key, keyOf } from '../../object/meta/object.ts';
 import type { Sync } from '../loop/sync.ts';
 import { backflowMessage } from '../plan/backflow.ts';
-import type { Outcome, PatchFailure } from '../plan/step.ts';
-import { backflowState, failedName, firstFailure, lapsedState } from '../world/ledger.ts';
+import type { Outcome } from '../plan/step.ts';
+import { backflowState, failedName, firstFailure, labelOf, lapsedState } from '../world/ledger.ts';
 import { isRelieved } from './object-list.ts';
 import { sentenceOf, shownState } from './object-status.ts';
 import { seconds } from './proven-times.ts';
@@ -91,6 +91,46 @@ export function troubleByPatch({ ledger }: Sync, inTrouble: ReadonlyMap<string, 
   return new Map(mixed.flatMap(([, counts]) => counts));
 }
 
+/** Causes that one answer counts; those of fewest objects are counted together. */
+const mostCauses = 20;
+
+export interface CauseRow {
+  state: string;
+  objects: number;
+  /** One of the objects. */
+  such: Key;
+  /** In the words of the server. */
+  cause: string;
+}
+
+/** Of each state that servers refuse for more than one cause: the causes with most objects first. */
+export function troubleByCause(
+  { ledger }: Pick<Sync, 'ledger'>,
+  inTrouble: ReadonlyMap<string, number>,
+): ReadonlyMap<string, number> {
+  const known = [...ledger.causedBy()];
+  const perState = Map.groupBy(known, ([name]) => stateIn(name));
+  const mixed = known.filter(
+    ([name]) => inTrouble.has(stateIn(name)) && (perState.get(stateIn(name))?.length ?? 0) > 1,
+  );
+  return new Map(mixed.toSorted(([, one], [, other]) => other - one).slice(0, mostCauses));
+}
+
+/** With an example each, in the order of the objects. */
+export function causeRows({ ledger }: Pick<Sync, 'ledger'>, byCause: ReadonlyMap<string, number>): CauseRow[] {
+  const examples = new Map<string, Key>();
+  for (const [key, { outcome }] of ledger.entries()) {
+    if (examples.size === byCause.size) break;
+    if (outcome.kind !== 'refused' || outcome.cause === undefined) continue;
+    const name = failedName(labelOf(outcome), outcome.cause);
+    if (byCause.has(name) && !examples.has(name)) examples.set(name, key);
+  }
+  return [...byCause].flatMap(([name, objects]) => {
+    const [state, such] = [stateIn(name), examples.get(name)];
+    return such === undefined ? [] : { state, objects, such, cause: name.slice(state.length + 1) };
+  });
+}
+
 function stateIn(name: string): string {
   return name.split(' ')[0] as string;
 }
@@ -99,30 +139,30 @@ function sumOf(counts: Iterable<readonly [string, number]>): number {
   return [...counts].reduce((total, [, count]) => total + count, 0);
 }
 
-/** The same objects, those of each failing patch by themselves. */
-function separately(inTrouble: ReadonlyMap<string, number>, byPatch: ReadonlyMap<string, number>): Map<string, number> {
+/** The same objects, those of each failing patch and of each cause by themselves. */
+function separately(inTrouble: ReadonlyMap<string, number>, parts: ReadonlyMap<string, number>): Map<string, number> {
   const others = new Map(inTrouble);
-  for (const [name, count] of byPatch) others.set(stateIn(name), (others.get(stateIn(name)) ?? 0) - count);
-  return new Map([...others, ...byPatch].filter(([, count]) => count > 0));
+  for (const [name, count] of parts) others.set(stateIn(name), (others.get(stateIn(name)) ?? 0) - count);
+  return new Map([...others, ...parts].filter(([, count]) => count > 0));
 }
 
-/** A long list is cut, but so that no state and no failing patch hides another one. */
+/** A long list is cut, but so that no state, no failing patch and no cause hides another one. */
 export function troubledObjects(
   sync: Sync,
   {
     now,
     inTrouble,
-    byPatch,
-  }: { now: number; inTrouble: ReadonlyMap<string, number>; byPatch: ReadonlyMap<string, number> },
+    parts,
+  }: { now: number; inTrouble: ReadonlyMap<string, number>; parts: ReadonlyMap<string, number> },
 ): TroubledObject[] {
   const { ledger } = sync;
-  const all = separately(inTrouble, byPatch);
+  const all = separately(inTrouble, parts);
   const most = sumOf(all) <= listLimit ? listLimit : Math.ceil(listLimit / all.size);
   const left = new Map([...all].map(([name, count]) => [name, Math.min(count, most)]));
   let open = [...left.values()].reduce((total, count) => total + count, 0);
-  const takes = (state: string, failure: PatchFailure | undefined): boolean => {
-    const ofPatch = failure?.patch === undefined ? state : failedName(state, failure.patch);
-    const name = left.has(ofPatch) ? ofPatch : state;
+  const takes = (state: string, part: number | string | undefined): boolean => {
+    const ofPart = part === undefined ? state : failedName(state, part);
+    const name = left.has(ofPart) ? ofPart : state;
     const more = left.get(name) ?? 0;
     if (more > 0) open--;
     left.set(name, Math.max(0, more - 1));
@@ -130,12 +170,12 @@ export function troubledObjects(
   };
   const listed: TroubledObject[] = [];
   for (const [object, lapse] of ledger.lapses) {
-    if (ledger.entry(object) === undefined && takes(lapsedState, lapse))
+    if (ledger.entry(object) === undefined && takes(lapsedState, lapse.patch))
       listed.push({ object, state: lapsedState, message: lapse.message });
   }
   for (const [object, failures] of ledger.backflowFailures) {
     const message = backflowMessage(failures);
-    if (takes(backflowState, firstFailure(failures)) && message !== undefined)
+    if (takes(backflowState, firstFailure(failures)?.patch) && message !== undefined)
       listed.push({ object, state: backflowState, message });
   }
   const found: TroubledObject[] = [];
@@ -146,7 +186,7 @@ export function troubledObjects(
     if (outcome.kind === 'ineligible' || outcome.kind === 'inSync') continue;
     if (full !== undefined && areAlike(full, outcome)) continue;
     const state = shownState(outcome);
-    if (takes(state, failureOf(outcome)))
+    if (takes(state, partOf(outcome)))
       found.push({ object, state, message: sentenceOf(outcome), sinceSeconds: seconds(now - sinceMs) });
     else full = outcome;
   }
@@ -155,13 +195,14 @@ export function troubledObjects(
 
 function areAlike(one: Outcome, other: Outcome): boolean {
   const isOne = one.kind === other.kind && reasonOf(one) === reasonOf(other);
-  return isOne && failureOf(one)?.patch === failureOf(other)?.patch;
+  return isOne && partOf(one) === partOf(other);
 }
 
 function reasonOf(outcome: Outcome): string | undefined {
   return 'reason' in outcome ? outcome.reason : undefined;
 }
 
-function failureOf(outcome: Outcome): PatchFailure | undefined {
-  return outcome.kind === 'refused' ? outcome.failure : undefined;
+/** The patch that fails, or the cause for which a server refuses. */
+function partOf(outcome: Outcome): number | string | undefined {
+  return outcome.kind === 'refused' ? (outcome.failure?.patch ?? outcome.cause) : undefined;
 }

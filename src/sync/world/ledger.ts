@@ -9,6 +9,7 @@ interface AnyOutcome {
   kind: string;
   reason?: string;
   failure?: Pick<PatchFailure, 'patch'>;
+  cause?: string;
 }
 
 export interface LedgerEntry<O extends AnyOutcome = Outcome> {
@@ -61,6 +62,7 @@ export class LedgerPage<O extends AnyOutcome = Outcome> {
   readonly #differences = new Map<Key, readonly Difference[]>();
   readonly #counts = new Map<string, number>();
   readonly #failedBy = new Map<string, number>();
+  readonly #causedBy = new Map<string, number>();
   readonly #inSync = new Set<Key>();
   /** Failed patches that their objects were written without. */
   readonly #lapses = new Map<Key, PatchFailure>();
@@ -239,16 +241,18 @@ export class LedgerPage<O extends AnyOutcome = Outcome> {
     return this.#failedBy;
   }
 
+  /** `STATE CAUSE` → number of objects that a server keeps in the state for this cause. */
+  causedBy(): ReadonlyMap<string, number> {
+    return this.#causedBy;
+  }
+
   #countFailed(state: string, failure: Pick<PatchFailure, 'patch'> | undefined, by: number): void {
-    if (failure?.patch === undefined) return;
-    const name = failedName(state, failure.patch);
-    const count = (this.#failedBy.get(name) ?? 0) + by;
-    if (count > 0) this.#failedBy.set(name, count);
-    else this.#failedBy.delete(name);
+    if (failure?.patch !== undefined) countIn(this.#failedBy, failedName(state, failure.patch), by);
   }
 
   #count(outcome: O, by: number): void {
     this.#countFailed(labelOf(outcome), outcome.failure, by);
+    if (outcome.cause !== undefined) countIn(this.#causedBy, failedName(labelOf(outcome), outcome.cause), by);
     for (const name of new Set([outcome.kind, labelOf(outcome)])) {
       this.#counts.set(name, (this.#counts.get(name) ?? 0) + by);
     }
@@ -259,8 +263,15 @@ export class LedgerPage<O extends AnyOutcome = Outcome> {
 export const lapsedState = 'inSync/PatchFailed';
 export const backflowState = 'inSync/BackflowFailed';
 
-export function failedName(state: string, patch: number): string {
-  return `${state} ${patch}`;
+/** `by` is the number of a patch, or the cause of a refusal. */
+export function failedName(state: string, by: number | string): string {
+  return `${state} ${by}`;
+}
+
+function countIn(counts: Map<string, number>, name: string, by: number): void {
+  const count = (counts.get(name) ?? 0) + by;
+  if (count > 0) counts.set(name, count);
+  else counts.delete(name);
 }
 
 /** The one that the message names. */

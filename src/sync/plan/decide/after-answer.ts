@@ -5,6 +5,7 @@ import { quotaExceeded } from '../../../cluster/wire/status-answer.ts';
 import { keysIn, shownKeys } from '../backflow.ts';
 import { joinAgreements } from '../keys/base.ts';
 import { projectHostService, type SyncedKind } from '../kind.ts';
+import { refusalCause } from '../refusal-cause.ts';
 import type { Memory, Outcome, PlannedRequest } from '../step.ts';
 
 /** After more conflicts than this in one pass, another client writes constantly, and back-off works better than speed. */
@@ -69,6 +70,7 @@ function goOnAfter(memory: Memory, request: PlannedRequest, answer: Answer, kind
             ? `a quota of the ${request.side} namespace is full`
             : `the ${request.side} API server rejected the write`,
         detail: answer.message,
+        cause: refusalCause(answer.message, [nameOf(request)]),
       });
     case 'throttled':
     case 'failed':
@@ -84,6 +86,10 @@ function goOnAfter(memory: Memory, request: PlannedRequest, answer: Answer, kind
     default:
       return answer satisfies never;
   }
+}
+
+function nameOf(request: PlannedRequest): string {
+  return request.verb === 'create' ? (request.object.metadata.name ?? '') : request.place.name;
 }
 
 function namespaceOf(request: PlannedRequest): string {
@@ -130,7 +136,9 @@ function backRefused(
     outcome.reason === 'HostRefused'
       ? `the host's change of ${shownKeys(refusedKeys)} stays on the host: ${outcome.message}`
       : outcome.message;
-  const backflowRefused = { ...outcome, message, isBackFlow: true as const };
+  // Objects whose copies are right are not counted among those that the cause keeps off the host.
+  const { cause: _, ...said } = outcome;
+  const backflowRefused = { ...said, message, isBackFlow: true as const };
   return { ...memory, mustRead: undefined, backflowRefused, ...(alone !== undefined && { backAlone: refusedKeys }) };
 }
 

@@ -14,6 +14,8 @@ export interface AttentionItem {
   /** The key, where it is an object that can be looked at. */
   object?: string;
   kind?: string;
+  /** Why a server refuses it, without what only this object has. */
+  refusal?: string;
   /** Its state, where all objects in that state can be listed. */
   listedState?: string;
   reason: string;

@@ -1,6 +1,8 @@
 // Picks from a status what needs a person: objects that cannot cross, outages, a rejected configuration, missing rights, keys that
 // end soon. In: the status as JSON. Out: rows with the reason and the remedy, for `hostward status` and the status page. Pure.
+import { splitKey } from '../../../object/meta/object.ts';
 import { textsIn } from '../../../object/text/json.ts';
+import { refusalCause } from '../../plan/refusal-cause.ts';
 import { lostText } from '../../world/contest.ts';
 import { isFacts, type StatusJson, say } from '../words.ts';
 import { type AskedStatus, type AttentionItem, item, rightsItems, rowsOf, troubleItem } from './attention-item.ts';
@@ -84,10 +86,12 @@ function countOfCause(
   status: StatusJson,
   { name, all, items }: { name: string; all: readonly AttentionItem[]; items: readonly AttentionItem[] },
 ): number | undefined {
-  const [{ kind, cause, message }] = items as [AttentionItem];
+  const [{ kind, cause, refusal, message }] = items as [AttentionItem];
   const block = blocksOf(status).find((one) => one['kind'] === kind);
-  const { troubleByState, troubleByPatch } = block ?? {};
+  const { troubleByState, troubleByPatch, troubleByCause } = block ?? {};
   const isOnly = all.every((one) => one.kind !== kind || one.cause === cause);
+  const refused = rowsOf(troubleByCause).find((one) => one['state'] === name && one['cause'] === refusal);
+  if (!isOnly && refused !== undefined) return Number(refused['objects']);
   const counts = isOnly ? troubleByState : troubleByPatch;
   const count = isFacts(counts) ? counts[isOnly ? name : `${name} ${failedPatch(message)}`] : undefined;
   return typeof count === 'number' ? count : undefined;
@@ -245,7 +249,13 @@ function objectItem(asked: AskedStatus, { kind, settings }: StatusJson, row: Sta
   // With one client or another, and while its repair waits: it is the same fight.
   const group = reason === 'Contested' ? reason : state;
   const ofState = group === state && { listedState: state };
-  return { ...found, object, ...textMembers({ kind }), group, cause: found.remedy, ...ofState };
+  const refusal = reason === 'HostRefused' ? refusalIn(trouble) : undefined;
+  const cause = refusal === undefined ? found.remedy : `${found.remedy} ${refusal}`;
+  return { ...found, object, ...textMembers({ kind, refusal }), group, cause, ...ofState };
+}
+
+function refusalIn({ message, hostObject }: { message: string; hostObject?: string }): string {
+  return refusalCause(message, hostObject === undefined ? [] : [splitKey(hostObject).name]);
 }
 
 function referenceItems(asked: AskedStatus): AttentionItem[] {
