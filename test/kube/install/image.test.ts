@@ -52,6 +52,10 @@ describe.skipIf(root === undefined)(
       expect(await output('eval', '"sand" + value', '--value', '"box"')).toContain('sandbox');
     });
 
+    it('holds the pages that its messages name', async () => {
+      expect(await output('docs', 'doctor', 'HW-402')).toMatch(/^### HW-402\n/);
+    });
+
     it('runs the whole demo', async () => {
       expect(await output('demo', '--once')).toMatch(/all \d+ steps passed/);
     });
