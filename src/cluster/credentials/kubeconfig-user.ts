@@ -44,6 +44,13 @@ export async function readUser(selected: SelectedContext, environment: UserEnvir
       message: `the token of user "${excerpt(user.name)}" has a line break or another character that no token has`,
       fix: 'write the token as its cluster gave it, in one line',
     });
+  // As kubectl has it: without the key nobody would learn whose requests these are.
+  if (tls.cert !== undefined && !user.keyData && user.keyFile === undefined)
+    faults.push({
+      code: 'CLUSTER_CREDENTIALS_UNREADABLE',
+      message: `user "${excerpt(user.name)}" has a client certificate and no key for it`,
+      fix: 'add its client-key or client-key-data, or get a new kubeconfig from its cluster',
+    });
   if (token !== undefined && token !== '') headers['authorization'] = `Bearer ${token}`;
   else if (user.username !== undefined) headers['authorization'] = basic(user.username, user.password ?? '');
   if (faults.length > 0) throw new CredentialsError(faults);

@@ -40,6 +40,8 @@ interface Case {
         userless?: boolean;
         /** The user has neither token nor certificate. */
         nameless?: boolean;
+        /** The user has a certificate without its key. */
+        keyless?: boolean;
         /** It is the Secret that holds the kubeconfig, the text in that Secret, or a folder. */
         as?: 'secret' | 'base64' | 'folder';
       }
@@ -128,6 +130,8 @@ async function kubeconfigs({ kubeconfig = {} }: Case): Promise<Partial<Record<Si
     }
     if (change.userless) file.users = [];
     if (change.nameless) file.users[0].user = {};
+    if (change.keyless)
+      file.users[0].user = { 'client-certificate-data': Buffer.from(stage[side].caPem).toString('base64') };
     if (change.token !== undefined) file.users[0].user.token = change.token;
     paths[side] = stage.path(`broken-${side}`);
     const text = JSON.stringify(file);

@@ -327,6 +327,13 @@ describe('each fault of a kubeconfig has a sentence and a fix', () => {
     ]);
   });
 
+  test('a client certificate without a key, of which kubectl says the same', async () => {
+    const faults = await faultsOf(await kubeconfig({ user: { 'client-certificate-data': base64('CERT') } }));
+    expect(faults).toEqual([
+      'CLUSTER_CREDENTIALS_UNREADABLE: user "u" has a client certificate and no key for it -> add its client-key or client-key-data, or get a new kubeconfig from its cluster',
+    ]);
+  });
+
   test('unreadable certificate files: all faults at once', async () => {
     const faults = await faultsOf(
       await kubeconfig({

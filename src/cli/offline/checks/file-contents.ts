@@ -117,6 +117,8 @@ async function kubeconfigProblems(file: string, text: string, around: Surroundin
     said.push(...named('CA certificate', certificateProblems(caPem, now, fix, 'its CA certificate')));
   if (certPem !== undefined)
     said.push(...named('client certificate', certificateProblems(certPem, now, fix, 'its client certificate')));
+  const isKeyless = certPem !== undefined && !user.keyData && user.keyFile === undefined;
+  if (isKeyless) said.push(...wrong('wanted a client key for its client certificate, found none', fix));
   said.push(...clientKeyProblems(certPem, keyPem, fix));
   return said;
 }

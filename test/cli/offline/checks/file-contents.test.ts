@@ -53,6 +53,7 @@ const files: Record<string, string> = {
     'client-certificate-data': base64(one.certPem),
     'client-key-data': base64(two.keyPem),
   }),
+  'no-key.conf': withUser({ 'client-certificate-data': base64(one.certPem) }),
   'old-client.conf': withUser({
     'client-certificate-data': base64(old.certPem),
     'client-key-data': base64(old.keyPem),
@@ -142,6 +143,7 @@ describe('check on kubeconfigs', () => {
     ['no-server.conf', 'the server of cluster "c" is "c:6443", not an http or https address; '],
     ['no-ca.conf', `its CA certificate: wanted a certificate in PEM, found a text without PEM; ${renewed}`],
     ['other-key.conf', `its client key: wanted the key of its client certificate, found another; ${renewed}`],
+    ['no-key.conf', `wanted a client key for its client certificate, found none; ${renewed}`],
     ['no-token-file.conf', 'wanted its token in the file "gone", found nothing; correct the path in it'],
   ])('finds what is wrong with %s', async (file, said) => {
     const { code, faults } = await found(ofCluster(file));
