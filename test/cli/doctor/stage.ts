@@ -69,6 +69,13 @@ const tenant = {
   ] satisfies readonly AccessRule[],
 };
 
+/** A ServiceAccount of Hostward's own in the virtual cluster, with one right more than it needs. */
+export const generous = {
+  name: 'system:serviceaccount:kube-system:hostward',
+  token: 'generous-token',
+  rules: [...tenant.rules, { apiGroups: [''], resources: ['secrets'], verbs: ['get'] }] satisfies readonly AccessRule[],
+};
+
 export const soundConfiguration = {
   hostward: {
     endpoints: { enabled: true },
@@ -131,11 +138,12 @@ export class Stage {
   async start(): Promise<void> {
     const users = [{ name: account, token: 'account-token', rules: soundRules }];
     [this.virtual, this.host] = await Promise.all([
-      startDevcluster({ name: 'virtual', users: [tenant], intercept: this.#intercept('virtual') }),
+      startDevcluster({ name: 'virtual', users: [tenant, generous], intercept: this.#intercept('virtual') }),
       startDevcluster({ name: 'host', users, intercept: this.#intercept('host') }),
     ]);
     await writeFile(this.path('virtual'), this.virtual.kubeconfig, { mode: 0o600 });
     await writeFile(this.path('tenant'), this.virtual.kubeconfigFor(tenant.name, tenant.token), { mode: 0o600 });
+    await writeFile(this.path('generous'), this.virtual.kubeconfigFor(generous.name, generous.token), { mode: 0o600 });
     await writeFile(this.path('host'), this.host.kubeconfigFor(account, 'account-token'), { mode: 0o600 });
     await writeFile(this.path('admin'), this.host.kubeconfig, { mode: 0o600 });
     this.virtualClient = await openCluster(real(scene().context), {
