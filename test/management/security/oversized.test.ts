@@ -58,6 +58,21 @@ describe('sizes', () => {
     await isWell();
   });
 
+  it('a report of a direct endpoint may have 1 MiB, which is read for keys alone that may send reports', async () => {
+    const agent = await bench.keyFor('agent', { user: 'root', scope: { roles: [{ role: 'agent' }] } });
+    const path = keysPath.replace('ownedaccesskeys', 'agentreports');
+    const report = JSON.stringify({ spec: { cluster: 'c1', entries: [] } }).padEnd(900_000);
+    const sent = (key: string, to: string, body: string) => bench.ask('POST', to, { key, body });
+    expect(await sent(agent, path, report)).toMatchObject({ code: 201 });
+    expect(await sent(agent, path, report.padEnd(1_100_000))).toMatchObject({ code: 413 });
+    const review = '/kubernetes/management/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+    expect(await sent(agent, review, report)).toMatchObject({ code: 413 });
+    const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${alice}\r\nContent-Length: ${report.length}\r\n\r\n{`;
+    // The rest of the body never comes, and nobody waits for it.
+    const { answers } = await exchange(server, Buffer.from(head), 1);
+    expect(answers[0]).toMatchObject({ code: 403 });
+  });
+
   it('an object over 32 KiB is refused before it is stored', async () => {
     const annotations = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`a${at}`, 'x'.repeat(2_000)]));
     expect(await create({}, 'application/json', { generateName: 'big-', annotations })).toMatchObject({ code: 413 });
