@@ -34,7 +34,8 @@ export async function* boundariesOf(story: string): AsyncGenerator<Boundary> {
     }
 }
 
-function faultsOf(whole: Played, played: Played): string[] {
+/** What a run with a crash has otherwise than the whole one. */
+export function faultsOf(whole: Played, played: Played): string[] {
   const found = played.violations.map(({ oracle, what }) => `${oracle}: ${what}`);
   if (played.struck.length === 0) found.push('the crash did not happen');
   for (const id of new Set([...whole.contents.keys(), ...played.contents.keys()])) {

@@ -123,8 +123,8 @@ export const bounds: readonly Bound[] = [
   })),
 ];
 
-export async function* measuredBounds(): AsyncGenerator<Measured> {
-  for (const { what, limitMs, faults, acts, daemons = 1, isOfWatch = false } of bounds) {
+export async function* measuredBounds(given: readonly Bound[] = bounds): AsyncGenerator<Measured> {
+  for (const { what, limitMs, faults, acts, daemons = 1, isOfWatch = false } of given) {
     const played = await play({ seed: 1, scenario: scenarioOf(acts, daemons), faults });
     const found = played.violations.map(({ oracle, what }) => `${oracle}: ${what}`);
     if (played.struck.length < faults.length) found.push('a fault did not strike');

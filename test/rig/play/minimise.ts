@@ -8,14 +8,15 @@ const mostRuns = 120;
 
 export async function minimised(
   schedule: Schedule,
-  violation: Violation,
+  violation: Pick<Violation, 'oracle' | 'kind'>,
+  playOne: (candidate: Schedule) => Promise<Pick<Played, 'violations'>> = play,
 ): Promise<{ schedule: Schedule; runs: number }> {
   let best = schedule;
   let runs = 0;
   const stillFails = async (candidate: Schedule): Promise<boolean> => {
     if (runs >= mostRuns) return false;
     runs++;
-    const played: Played | undefined = await play(candidate).catch(() => undefined);
+    const played = await playOne(candidate).catch(() => undefined);
     return (
       played?.violations.some(({ oracle, kind }) => oracle === violation.oracle && kind === violation.kind) === true
     );

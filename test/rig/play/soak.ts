@@ -77,9 +77,16 @@ export async function soak({ seed, minutes, seconds, tell = () => {} }: SoakOpti
   } finally {
     await world.stop();
   }
+  const said = board.violations.map(({ oracle, what, atMs }) => `${oracle} at ${atMs / 1000} s: ${what}`);
+  const { faults, bytesInMinute } = grown(rounds, minutes);
+  return { faults: [...said, ...faults], rounds, bytesInMinute };
+}
+
+/** What grows in the rounds, and what is too few of them. */
+export function grown(rounds: readonly SoakRound[], minutes: number): Pick<Soaked, 'faults' | 'bytesInMinute'> {
+  const faults: string[] = [];
   const settled = rounds.slice(warmRounds);
   const bytesInMinute = slopeOf(settled.map(({ minute, heapBytes }) => [minute, heapBytes]));
-  const faults = board.violations.map(({ oracle, what, atMs }) => `${oracle} at ${atMs / 1000} s: ${what}`);
   if (settled.length < 3)
     faults.push(`${minutes} minutes are too short to tell a slope; wanted ${(warmRounds + 3) * everyMinutes}`);
   if (bytesInMinute > mostBytesInMinute) faults.push(`the heap grows by ${Math.round(bytesInMinute)} bytes a minute`);
@@ -89,7 +96,7 @@ export async function soak({ seed, minutes, seconds, tell = () => {} }: SoakOpti
     const last = settled.at(-1)?.[kind] ?? 0;
     if (last > first + mostNewHandles) faults.push(`${kind}: ${first} in the first rounds, ${last} at the end`);
   }
-  return { faults, rounds, bytesInMinute };
+  return { faults, bytesInMinute };
 }
 
 /** All that can be had at once: both kinds, references, and two configurations to change between. */
