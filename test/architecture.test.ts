@@ -3,7 +3,14 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { blackBoxViolations, floors, modelViolations, strangersAtTop, violations } from './architecture.ts';
+import {
+  blackBoxViolations,
+  floors,
+  modelViolations,
+  rightsModelViolations,
+  strangersAtTop,
+  violations,
+} from './architecture.ts';
 import { circlesToday, doublesToday, wideToday } from './architecture-exceptions.ts';
 import {
   beyond,
@@ -69,6 +76,18 @@ describe('the house', () => {
     expect(found).toEqual([
       `test/rig/model/a.ts imports ${target}: the model imports only from test/rig/model/, Node, fast-check`,
     ]);
+  });
+
+  it('keeps the model of the rights apart from what it judges', () => {
+    const files = sources('test/management');
+    expect([...files.keys()].filter((file) => file.startsWith('test/management/model/')).length).toBeGreaterThan(10);
+    expect(rightsModelViolations(files)).toEqual([]);
+    const found = (file: string, text: string) => rightsModelViolations(new Map([[file, text]]));
+    const seen = "import { allows } from '../../../src/management/scope/allows.ts';";
+    expect(found('test/management/model/a.ts', seen)).toEqual([
+      'test/management/model/a.ts imports src/management/scope/allows.ts: the model of the rights imports only from test/management/model/, test/management/matrix-case.ts, Node',
+    ]);
+    expect(found('test/management/matrix-case.ts', seen.replace('../../../', '../../'))).toHaveLength(1);
   });
 
   it('keeps the black box of the benchmarks apart from the daemon', () => {

@@ -98,6 +98,14 @@ export function modelViolations(files: ReadonlyMap<string, string>): string[] {
   return strangersIn(files, { room: 'test/rig/model/', packages: ['fast-check'], who: 'the model' });
 }
 
+/** So is the model of the rights; it shares the shape of its cases with the tests, and that has no words of the product either. */
+export function rightsModelViolations(files: ReadonlyMap<string, string>): string[] {
+  const cases = 'test/management/matrix-case.ts';
+  const asked = { packages: [], who: 'the model of the rights' };
+  const inModel = strangersIn(files, { ...asked, room: 'test/management/model/', beside: cases });
+  return [...inModel, ...strangersIn(files, { ...asked, room: cases })];
+}
+
 /** The black box measures any syncer: what it shared with ours would favour ours. */
 export function blackBoxViolations(files: ReadonlyMap<string, string>): string[] {
   const packages = ['undici', '@kubernetes/client-node'];
@@ -106,16 +114,16 @@ export function blackBoxViolations(files: ReadonlyMap<string, string>): string[]
 
 function strangersIn(
   files: ReadonlyMap<string, string>,
-  { room, packages, who }: { room: string; packages: readonly string[]; who: string },
+  { room, packages, who, beside }: { room: string; packages: readonly string[]; who: string; beside?: string },
 ): string[] {
   return [...files].flatMap(([file, text]) => {
     if (!file.startsWith(room)) return [];
-    const strangers = importsOf(file, text).filter((target) => !target.startsWith(room));
+    const strangers = importsOf(file, text).filter((target) => !target.startsWith(room) && target !== beside);
     const named = [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*['"]([^.'"][^'"]*)['"]/g)].map(
       (match) => match[1] ?? '',
     );
     const others = named.filter((one) => !one.startsWith('node:') && !packages.includes(one));
-    const allowed = [`from ${room}`, 'Node', ...packages].join(', ');
+    const allowed = [`from ${room}`, ...(beside === undefined ? [] : [beside]), 'Node', ...packages].join(', ');
     return [...strangers, ...others].map((target) => `${file} imports ${target}: ${who} imports only ${allowed}`);
   });
 }
