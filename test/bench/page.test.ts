@@ -129,6 +129,22 @@ describe('npm run bench:page', () => {
     expect(shown).not.toContain('None yet');
   });
 
+  it('writes one file from the runs and figures that are kept, and nothing beside it', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hostward-bench-made-'));
+    try {
+      const path = join(folder, 'page.html');
+      const main = join(import.meta.dirname, '../../bench/page/main.ts');
+      const { status, stdout } = spawnSync(process.execPath, [main, path], { encoding: 'utf8', timeout: 300_000 });
+      expect({ status, stdout }).toMatchObject({ status: 0, stdout: expect.stringContaining(`${path}: `) });
+      expect(readdirSync(folder)).toEqual(['page.html']);
+      const made = readFileSync(path, 'utf8');
+      for (const words of ['<svg role="img"', 'vCluster v0.36.0', 'growth']) expect(made).toContain(words);
+      expect(made).not.toMatch(/<(script|link|img|iframe)|url\(|https?:/);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }, 300_000);
+
   it('says at once that it cannot write there, where it once tried for ever', () => {
     const main = join(import.meta.dirname, '../../bench/page/main.ts');
     const { status, stderr } = spawnSync(process.execPath, [main, '/proc/nope/x'], {
