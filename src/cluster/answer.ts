@@ -17,8 +17,8 @@ export type Answer =
   | { kind: 'unauthorized'; message: string; fix?: string }
   /** 403 for a missing right; `namespaceTerminating` when the server names a terminating namespace as the cause. */
   | { kind: 'forbidden'; message: string; namespaceTerminating: boolean }
-  /** 400, 413, 415, 422, other 4xx, and 403 of an admission plugin: the server does not want this object. */
-  | { kind: 'refused'; status: number; reason: string; message: string }
+  /** 400, 413, 415, 422, other 4xx, and 403 of an admission plugin: the server does not want this object. `words` are the server's alone. */
+  | { kind: 'refused'; status: number; reason: string; message: string; words?: string }
   /** 429. */
   | { kind: 'throttled'; retryAfterMs: number | undefined; message: string }
   /** 5xx, a broken connection, a time-out, or a body that is not from Kubernetes. A write may have happened. */

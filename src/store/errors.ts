@@ -28,9 +28,12 @@ export type StoreFaultCode =
 
 export class StoreFault extends Error {
   readonly code: StoreFaultCode;
+  /** For whoever asked; undefined = the sentence of the code. The message is for the log alone. */
+  readonly says: string | undefined;
 
-  constructor(code: StoreFaultCode, message: string, options?: ErrorOptions) {
+  constructor(code: StoreFaultCode, message: string, options?: ErrorOptions & { says?: string }) {
     super(message, options);
+    this.says = options?.says;
     this.name = 'StoreFault';
     this.code = code;
   }

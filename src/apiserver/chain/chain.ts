@@ -21,7 +21,7 @@ import type { Dialect } from '../request/dialect.ts';
 import type { Authorize, User } from '../request/identity.ts';
 import { type RequestJournal, recordOf } from '../request/request-journal.ts';
 import { badRequest, notAuthenticated, StatusFault } from '../request/status-fault.ts';
-import { retrySecondsOf, storeSentence } from '../request/store-sentence.ts';
+import { retrySecondsOf, sentenceOf, storeSentence } from '../request/store-sentence.ts';
 import { type Target, withSelectedName } from '../request/target.ts';
 import { refuseEncodedBody } from '../wire/request-body.ts';
 import { sendStatus } from '../wire/respond.ts';
@@ -226,7 +226,7 @@ export class Chain {
     log.error({ path, verb, error: String(error), stack }, 'request failed');
     if (error instanceof StoreFault && error.code === 'STORE_FULL')
       return forbidden({ group: '', resource: '' }, '', `${error.message}: ${storeSentence(error.code)}`);
-    if (error instanceof StoreFault) return serviceUnavailable(storeSentence(error.code), retrySecondsOf(error.code));
+    if (error instanceof StoreFault) return serviceUnavailable(sentenceOf(error), retrySecondsOf(error.code));
     return internalError(error instanceof Error ? error.message : String(error));
   }
 

@@ -1,6 +1,10 @@
 // Makes the client's answer for a fault of the store: a sentence without paths and without the text of the database, and the time to wait.
 import { soonSeconds } from '../../object/meta/status.ts';
-import type { StoreFaultCode } from '../../store/errors.ts';
+import type { StoreFault, StoreFaultCode } from '../../store/errors.ts';
+
+export function sentenceOf({ code, says }: StoreFault): string {
+  return says ?? storeSentence(code);
+}
 
 export function storeSentence(code: StoreFaultCode): string {
   switch (code) {

@@ -40,7 +40,8 @@ export function toAnswer(response: HttpResponse): Answer {
 }
 
 function refusal(response: HttpResponse, status: StatusBody, text: string): Answer {
-  const message = `${response.what} at ${response.server}: ${response.status} ${excerpt(status.message ?? text)}`;
+  const words = excerpt(status.message ?? text);
+  const message = `${response.what} at ${response.server}: ${response.status} ${words}`;
   const name = status.details?.name;
   const waitMs = response.retryAfterMs ?? retryAfterSecondsMs(status.details?.retryAfterSeconds);
   switch (response.status) {
@@ -48,7 +49,7 @@ function refusal(response: HttpResponse, status: StatusBody, text: string): Answ
       return { kind: 'unauthorized', message };
     case 403:
       if (isAdmission(status))
-        return { kind: 'refused', status: 403, reason: isQuota(status) ? quotaExceeded : 'Forbidden', message };
+        return { kind: 'refused', status: 403, reason: isQuota(status) ? quotaExceeded : 'Forbidden', message, words };
       return { kind: 'forbidden', message, namespaceTerminating: isNamespaceTerminating(status) };
     case 404:
       return { kind: 'notFound', message, ...(typeof name === 'string' && { name }) };
@@ -63,7 +64,7 @@ function refusal(response: HttpResponse, status: StatusBody, text: string): Answ
     default:
       if (response.status >= 500 && !isTooLarge(status))
         return { kind: 'failed', status: response.status, retryAfterMs: waitMs, message };
-      return { kind: 'refused', status: response.status, reason: status.reason ?? '', message };
+      return { kind: 'refused', status: response.status, reason: status.reason ?? '', message, words };
   }
 }
 

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { notBelieved } from '../../../src/cli/doctor/checks/agreement.ts';
 import { living, surveyOf } from '../../../src/cli/doctor/patient/stored-records.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { startDevcluster } from '../../../src/devcluster/devcluster.ts';
 import { nameOf } from '../../../src/store/kubernetes/records/record-format.ts';
 import { Seals } from '../../../src/store/kubernetes/trust/seals.ts';
+import { ApiClient } from '../../contract/client.ts';
 import { connectionTo, newNamespace, recordsOn, sealKey, storeOn } from '../../contract/store/on-host.ts';
 
 describe('living()', () => {
@@ -59,6 +61,41 @@ describe('surveyOf()', () => {
     } finally {
       await store.stop();
       await hand.stop();
+      await host.stop();
+    }
+  }, 30_000);
+
+  it('names the records that are marked immutable, with what they hold', async () => {
+    const host = await startDevcluster({ name: 'host' });
+    const namespace = await newNamespace(host);
+    const store = storeOn(host, namespace);
+    const client = new ApiClient({ url: host.url, caPem: host.caPem, token: host.adminToken });
+    try {
+      await store.start();
+      const keys = ['/hostward/view', '/registry/ownedaccesskeys/ci'];
+      for (const key of [...keys, '/free']) await store.write(key, { expect: 0, value: '{"metadata":{"name":"ci"}}' });
+      const headers = { 'content-type': 'application/merge-patch+json' };
+      for (const key of keys) {
+        const path = `/api/v1/namespaces/${namespace}/secrets/${nameOf(key)}`;
+        await client.request('PATCH', path, { headers, body: { immutable: true } });
+      }
+      const signal = new AbortController().signal;
+      const end = await surveyOf(connectionTo(host), { namespace, signal, seals: new Seals([sealKey]) });
+      if (end.kind !== 'read') throw new Error(end.why);
+      const finding = notBelieved(end.records, namespace);
+      expect(finding).toMatchObject({
+        ...{ verdict: 'warning', says: expect.stringContaining('2 records') },
+        mend: expect.stringContaining('keys revoke'),
+      });
+      expect([...(finding?.details ?? [])].sort()).toEqual(
+        [
+          `${nameOf('/hostward/view')}: the record "/hostward/view"`,
+          `${nameOf('/registry/ownedaccesskeys/ci')}: the access key "ci"`,
+        ].sort(),
+      );
+    } finally {
+      await client.close();
+      await store.stop();
       await host.stop();
     }
   }, 30_000);

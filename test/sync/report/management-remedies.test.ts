@@ -31,7 +31,7 @@ const place = 'namespace "hostward-records" of https://10.0.0.9:6443';
 const store = { replicas: { live: [] }, unusable: new Map([['k9', 'its seal is wrong']]), trouble: undefined, place };
 const shared = sharedStatus(
   { ...store, size: {}, silentMs: 0, sealedAs: undefined } as unknown as Parameters<typeof sharedStatus>[0],
-  { replica: 'r', hidden: ['hostward-key-7'] },
+  { replica: 'r', hidden: ['hostward-key-7'], marked: new Map([['hw-3', '/registry/ownedaccesskeys/ci']]) },
 );
 const troubles = [
   ...shared.troubles,
@@ -53,6 +53,7 @@ it.each([
   ['the audit log was damaged', `npx hostward audit verify ${files}`],
   ['is not believed', `npx hostward doctor ${files} --host-kubeconfig /k`],
   ['has lost its label', 'kubectl --namespace hostward-records get secret hostward-key-7 --show-labels'],
+  ['is marked immutable', 'kubectl --namespace hostward-records get secret hw-3 -o yaml'],
   ['may still have rights in the virtual cluster shop/db', `npx hostward doctor ${files} --host-kubeconfig /k`],
 ])('of a trouble that says "%s"', (text, command) => {
   expect(found(text)?.command).toBe(command);
@@ -63,19 +64,26 @@ it('counts one record and several', () => {
   const { troubles: several } = sharedStatus(two as unknown as Parameters<typeof sharedStatus>[0], {
     replica: 'r',
     hidden: ['hostward-key-7', 'hostward-key-8'],
+    marked: new Map([
+      ['hw-3', '/registry/ownedaccesskeys/ci'],
+      ['hw-4', '/hostward/view'],
+    ]),
   });
   expect(shared.troubles.map((text) => text.slice(0, text.indexOf('; the')))).toEqual([
     `1 record in ${place} is not believed and lets nobody in: k9 (its seal is wrong)`,
     `1 record in ${place} has lost its label and counts as deleted`,
+    `1 record in ${place} is marked immutable, so that it cannot be disabled or rotated`,
   ]);
   expect(several.map((text) => text.slice(0, text.indexOf('; the')))).toEqual([
     `2 records in ${place} are not believed and let nobody in: k9 (its seal is wrong), k8`,
     `2 records in ${place} have lost their label and count as deleted`,
+    `2 records in ${place} are marked immutable, so that they cannot be disabled or rotated`,
   ]);
   const items = attentionOf({ startedAs, management: { keys: {}, troubles: several } });
   expect(items.map(({ command }) => command)).toEqual([
     `npx hostward doctor ${files} --host-kubeconfig /k`,
     'kubectl --namespace hostward-records get secret hostward-key-7 --show-labels',
+    'kubectl --namespace hostward-records get secret hw-3 -o yaml',
   ]);
 });
 
@@ -86,7 +94,7 @@ it('never sends a reader back to the status, and hides no trouble behind another
   const groups = attentionIn(status).groups;
   for (const { items: alike } of groups) expect(new Set(alike.map(({ command }) => command)).size).toBe(1);
   const long = Array.from({ length: 30 }, (_, at) => `value ${at}`);
-  const some = { ...status, long, management: { keys: {}, troubles: troubles.slice(3, 6) } };
+  const some = { ...status, long, management: { keys: {}, troubles: troubles.slice(4, 7) } };
   const short = shortText(some, 80);
   for (const { items: alike } of attentionIn(some).groups) expect(short).toContain(alike[0]?.command);
 });

@@ -65,7 +65,7 @@ export function lateSecrets(proof: string | undefined, { peppers }: Secrets, fol
   );
 }
 
-export function notBelieved({ unusable, meta }: StoredRecords, namespace: string): Finding | undefined {
+export function notBelieved({ unusable, marked, meta }: StoredRecords, namespace: string): Finding | undefined {
   const [verb, effect] = unusable.length === 1 ? ['is', 'lets'] : ['are', 'let'];
   if (unusable.length > 0)
     return warning(
@@ -76,6 +76,17 @@ export function notBelieved({ unusable, meta }: StoredRecords, namespace: string
           namesShown,
         ),
         mend: `kubectl -n ${namespace} get secret ${unusable[0]?.name} -o yaml   # delete it, or put back the data that it had last; where a replica has started since, only "hostward store recover" names the key and disables it`,
+      },
+    );
+  if (marked.length > 0)
+    return warning(
+      `${counted(marked.length, 'record')} in ${namespace} ${marked.length === 1 ? 'is' : 'are'} marked immutable, and every change is refused: a key could not be disabled when it must be`,
+      {
+        details: firstLines(
+          marked.map(({ name, what }) => `${name}: ${what}`),
+          namesShown,
+        ),
+        mend: `hostward keys revoke NAME   # for each access key, and make a new one: deleting works, and nobody can take the mark off`,
       },
     );
   if (typeof meta !== 'object' || meta.store !== undefined) return undefined;

@@ -5,10 +5,12 @@ import { resolve } from 'node:path';
 import { listPages } from '../../../cluster/window/list-pages.ts';
 import type { ClusterConnection } from '../../../cluster/wire/connection.ts';
 import { type ManagementServerSettings, secretsFolder } from '../../../config/settings/management-settings.ts';
+import { keyPrefix } from '../../../management/keys/book/key-book.ts';
 import { configurationKey } from '../../../management/keys/callers/ruling-configuration.ts';
 import { proofKey, readSecrets, replicaFile, type Secrets } from '../../../management/keys/folder/data-folder.ts';
 import { isUsable } from '../../../management/server/host/host-database.ts';
 import { hiddenBecause, recordOf, secretsResource } from '../../../management/server/host/host-secrets.ts';
+import { isMarked, recordText } from '../../../management/server/host/marked-records.ts';
 import { wordsIn } from '../../../management/server/host/shared-store.ts';
 import { movedKey, movingKey } from '../../../management/server/host/store-marks.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
@@ -33,6 +35,8 @@ export interface StoredRecords {
   /** Names of Secrets that are not ours. */
   foreign: readonly string[];
   unusable: readonly { name: string; why: string }[];
+  /** That somebody has marked immutable, and what each holds. */
+  marked: readonly { name: string; what: string }[];
   /** That have lately used the store. */
   replicas: readonly string[];
   /** Undefined for an empty store; a text says why it cannot be read. */
@@ -79,6 +83,7 @@ export async function surveyOf(
 ): Promise<SurveyEnd> {
   const foreign: string[] = [];
   const unusable: { name: string; why: string }[] = [];
+  const marked: { name: string; what: string }[] = [];
   const replicas: WrittenReplica[] = [];
   const told: Told[] = [];
   const files = new Map<string, string | undefined>();
@@ -95,6 +100,7 @@ export async function surveyOf(
     accept(object) {
       const found = recordOf(object);
       if (found === undefined) return void foreign.push(object.metadata.name ?? '');
+      if (isMarked(object)) marked.push({ name: found.name, what: recordText(found.data['key'] ?? '', keyPrefix) });
       const forged = seals?.fault(found);
       const read: ReadRecord = forged === undefined ? readRecord(found, 0) : { kind: 'unusable', why: forged };
       if (found.name === metaName) meta = read.kind === 'meta' ? read.meta : 'why' in read ? read.why : undefined;
@@ -133,7 +139,7 @@ export async function surveyOf(
   return {
     kind: 'read',
     records: {
-      ...{ count, bytes, foreign, unusable, replicas: lives, meta, proof: marks.get(proofKey) },
+      ...{ count, bytes, foreign, unusable, marked, replicas: lives, meta, proof: marks.get(proofKey) },
       files: lives.flatMap((replica) => files.get(replica) ?? []),
       configuration: marks.get(configurationKey),
       movedTo: moved === undefined ? undefined : String(JSON.parse(moved)),

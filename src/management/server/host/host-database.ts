@@ -17,7 +17,6 @@ import { KubernetesStore } from '../../../store/kubernetes/kubernetes-store.ts';
 import { type EpochOptions, wayOutOfSetBack } from '../../../store/kubernetes/meta-record.ts';
 import { wordsOf } from '../../../store/kubernetes/own-record.ts';
 import type { RoomOptions } from '../../../store/kubernetes/record-writer.ts';
-import type { HostRecords } from '../../../store/kubernetes/records/host-records.ts';
 import type { KubernetesStoreOptions } from '../../../store/kubernetes/store-options.ts';
 import { raiseRevision } from '../../../store/sqlite/database-file.ts';
 import { SqliteStore } from '../../../store/sqlite/sqlite-store.ts';
@@ -60,7 +59,7 @@ interface Own {
   folder: string;
   lock: DatabaseSync;
   lease: Lease;
-  host: HostRecords;
+  host: HostSecrets;
   hidden: HiddenRecords;
   /** The folder has never seen a store. */
   isNew: boolean;
@@ -84,7 +83,7 @@ export class HostDatabase extends KubernetesStore {
   readonly #replica: string;
   readonly #lease: Lease;
   readonly #lock: DatabaseSync;
-  readonly #host: HostRecords;
+  readonly #host: HostSecrets;
   readonly #hidden: HiddenRecords;
   readonly #isNew: boolean;
   /** Not while a recovery has not begun its epoch: what was remembered before may be all that shows that the host was set back. */
@@ -263,7 +262,8 @@ export class HostDatabase extends KubernetesStore {
   }
 
   #status(): SharedStatus {
-    return sharedStatus(this, { replica: this.#replica, hidden: this.#hidden.names });
+    const { marked } = this.#host;
+    return sharedStatus(this, { replica: this.#replica, hidden: this.#hidden.names, marked });
   }
 
   /** The host may rise above its former versions again, and then nothing shows what it has lost. */

@@ -19,6 +19,7 @@ import type {
 import { hostFault, requestTimeoutMs } from './host-fault.ts';
 import { HostFollower } from './host-follower.ts';
 import { HostSideValues } from './host-side-values.ts';
+import { noteMarked } from './marked-records.ts';
 
 export interface HostSecretsOptions {
   connection: ClusterConnection;
@@ -40,6 +41,8 @@ export class HostSecrets implements HostRecords {
   readonly #options: HostSecretsOptions;
   readonly #side: HostSideValues;
   #follower: HostFollower | undefined;
+  /** Records that somebody has marked immutable, with their keys in the store. */
+  readonly marked = new Map<string, string>();
 
   constructor(options: HostSecretsOptions) {
     this.#options = options;
@@ -77,7 +80,9 @@ export class HostSecrets implements HostRecords {
     if (record === undefined) return;
     const { name, data, version } = record;
     // Without finalizers, the host removes it with this write.
-    const answer = await this.#ask({ method: 'PUT', path: this.#path(name), ...this.#body(name, data, version) });
+    const mark = object['immutable'] === true && { immutable: true };
+    const body = this.#body(name, data, { version, ...mark });
+    const answer = await this.#ask({ method: 'PUT', path: this.#path(name), ...body });
     if (answer.kind !== 'ok' && answer.kind !== 'notFound' && answer.kind !== 'conflict')
       throw hostFault('delete', name, answer);
   }
@@ -87,7 +92,8 @@ export class HostSecrets implements HostRecords {
     data: Readonly<Record<string, string>>,
     version: number | undefined,
   ): Promise<RecordWrite> {
-    const answer = await this.#ask({ method: 'PUT', path: this.#path(name), ...this.#body(name, data, version) });
+    const body = this.#body(name, data, { version });
+    const answer = await this.#ask({ method: 'PUT', path: this.#path(name), ...body });
     if (answer.kind === 'ok') return { kind: 'written', version: versionOf(answer.object) };
     if (answer.kind === 'notFound') return { kind: 'absent' };
     if (answer.kind === 'conflict') return { kind: 'conflict' };
@@ -99,7 +105,8 @@ export class HostSecrets implements HostRecords {
     const sent = { body: JSON.stringify(body), contentType: 'application/json' } as const;
     const answer = await this.#ask({ method: 'DELETE', path: this.#path(name), ...sent });
     if (answer.kind === 'ok') {
-      await this.#letGo(answer.object);
+      // The record has ended for every replica, whatever holds the Secret: to say that nothing was changed would be wrong.
+      await this.#letGo(answer.object).catch((error: unknown) => this.#stillHeld(name, error));
       return { kind: 'removed' };
     }
     if (answer.kind === 'notFound') return { kind: 'absent' };
@@ -111,7 +118,10 @@ export class HostSecrets implements HostRecords {
     const { namespace } = this.#options;
     const labelSelector = `${recordLabel}=true`;
     const scope: WindowScope = { ref: secretsResource, namespace, labelSelector, fieldSelector: undefined };
-    this.#follower = new HostFollower({ ...this.#options, scope, listener, recordOf, isEnding });
+    const { marked } = this;
+    const { log } = this.#options;
+    const noting = noteMarked(marked, { listener, recordOf }, log);
+    this.#follower = new HostFollower({ ...this.#options, scope, ...noting, isEnding });
     this.#follower.start();
   }
 
@@ -140,6 +150,11 @@ export class HostSecrets implements HostRecords {
     return this.#options.connection.request({ timeoutMs: requestTimeoutMs, ...request });
   }
 
+  #stillHeld(record: string, error: unknown): void {
+    const about = { component: 'management', record, error: String(error) };
+    this.#options.log.warn(about, 'a finalizer holds a record of the store that has ended: take it off');
+  }
+
   #path(name: string): string {
     return objectPath(secretsResource, { namespace: this.#options.namespace, name });
   }
@@ -147,7 +162,7 @@ export class HostSecrets implements HostRecords {
   #body(
     name: string,
     data: Readonly<Record<string, string>>,
-    version?: number,
+    { version, ...mark }: { version?: number | undefined; immutable?: boolean } = {},
   ): Pick<ApiRequest, 'body' | 'contentType'> {
     const { namespace } = this.#options;
     const resourceVersion = version === undefined ? {} : { resourceVersion: String(version) };
@@ -157,6 +172,7 @@ export class HostSecrets implements HostRecords {
       kind: 'Secret',
       metadata: { name, namespace, labels, ...resourceVersion },
       type: recordType,
+      ...mark,
       data: Object.fromEntries(encoded),
     };
     return { body: JSON.stringify(body), contentType: 'application/json' };

@@ -4,6 +4,8 @@ import { isRecord, parsedJson } from '../../../object/text/json.ts';
 import type { KubernetesStore } from '../../../store/kubernetes/kubernetes-store.ts';
 import type { LiveReplica } from '../../../store/kubernetes/live-replicas.ts';
 import type { ChainHead } from '../../audit/chain/chain.ts';
+import { keyPrefix } from '../../keys/book/key-book.ts';
+import { recordText } from './marked-records.ts';
 
 /** What one replica says of itself. A replica of an older version leaves things out. */
 export interface ReplicaWords {
@@ -113,10 +115,10 @@ function isHead(value: unknown): value is ChainHead {
 /** Of records that are left aside, in one sentence. */
 const mostNamed = 20;
 
-/** `hidden`: names of records whose label somebody has taken off. */
+/** `hidden`: names of records whose label somebody has taken off. `marked`: those that nobody can change, with their keys. */
 export function sharedStatus(
   { replicas, unusable, trouble, place, size, silentMs, sealedAs }: KubernetesStore,
-  { replica, hidden }: { replica: string; hidden: readonly string[] },
+  { replica, hidden, marked }: { replica: string; hidden: readonly string[]; marked: ReadonlyMap<string, string> },
 ): SharedStatus {
   const { live } = replicas;
   const troubles = trouble === undefined ? [] : [trouble];
@@ -132,6 +134,8 @@ export function sharedStatus(
     troubles.push(
       `${counted(hidden.length, 'record')} in ${place} ${hidden.length === 1 ? 'has lost its label and counts' : 'have lost their label and count'} as deleted; the first is ${hidden[0]}: delete the Secret; the log names all`,
     );
+  const [fixed] = marked;
+  if (fixed !== undefined) troubles.push(markedText(fixed, marked.size, place));
   return {
     ...{ place, replica, troubles },
     replicas: live.map((one) => replicaRow(one, one.replica === replica ? Math.round(silentMs) : undefined)),
@@ -141,6 +145,11 @@ export function sharedStatus(
     lagMs: Math.round(silentMs),
     ...size,
   };
+}
+
+function markedText([name, key]: [string, string], count: number, place: string): string {
+  const [are, they] = count === 1 ? ['is', 'it'] : ['are', 'they'];
+  return `${counted(count, 'record')} in ${place} ${are} marked immutable, so that ${they} cannot be disabled or rotated; the first is ${name}, ${recordText(key, keyPrefix)}: delete that object, which works, and make a new one; the log names all`;
 }
 
 /** For `hostward status`. `silentMs`: of this replica, which knows it better than its last heartbeat. */

@@ -92,6 +92,15 @@ function leaverRemedy(status: StatusJson, message: string): Remedy | undefined {
 }
 
 function recordRemedy(message: string): Remedy | undefined {
+  const [, place, marked, key] =
+    /records? in namespace "([^"]+)" of .* marked immutable, .*; the first is ([^\s:]+), the (?:access key|record) "([^"]*)": delete/.exec(
+      message,
+    ) ?? [];
+  if (place !== undefined && marked !== undefined)
+    return {
+      remedy: `delete "${key}" and make a new one, as the log says of each; this shows its record, with a kubectl of the cluster of the records`,
+      command: `kubectl --namespace ${shellWord(place)} get secret ${shellWord(marked)} -o yaml`,
+    };
   const [, namespace, name] =
     /records? in namespace "([^"]+)" of .* (?:has|have) lost (?:its|their) label .*; the first is ([^\s:]+): delete/.exec(
       message,
