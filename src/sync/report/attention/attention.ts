@@ -5,9 +5,10 @@ import { textsIn } from '../../../object/text/json.ts';
 import { refusalCause } from '../../plan/refusal-cause.ts';
 import { lostText } from '../../world/contest.ts';
 import { isFacts, type StatusJson, say } from '../words.ts';
-import { type AskedStatus, type AttentionItem, item, rightsItems, rowsOf, troubleItem } from './attention-item.ts';
+import { type AskedStatus, type AttentionItem, rightsItems, rowsOf, troubleItem } from './attention-item.ts';
+import { addressItems, configurationItems } from './configuration-items.ts';
 import { endingGroup, managementItems } from './management-items.ts';
-import { configuredCommand, startedAs, statusCommand } from './own-commands.ts';
+import { statusCommand } from './own-commands.ts';
 import { failedPatch, needsPerson } from './remedies.ts';
 
 /** The address is the one that the reader has asked: a copied command must ask the same daemon. */
@@ -111,63 +112,6 @@ function countOf(status: StatusJson, group: string): number {
     const found = Object.entries(isFacts(counts) ? counts : {}).filter(([state]) => nameOf(state) === group);
     return sum + found.reduce((total, [, count]) => total + Number(count), 0);
   }, 0);
-}
-
-/** Nothing is written while a kubeconfig leads to what has not proved to be the same cluster. */
-function addressItems(status: StatusJson): AttentionItem[] {
-  return rowsOf(status['addresses']).flatMap(({ cluster, notTaken, isUnread }) => {
-    if (typeof notTaken !== 'string') return [];
-    const remedy =
-      isUnread === true
-        ? 'correct the file, which a daemon cannot start with; this says what is wrong with it'
-        : 'correct the kubeconfig, or start the daemon again if it means this cluster; this shows where it leads';
-    return item(`${say(cluster)} cluster`, 'NotTaken', notTaken, {
-      remedy,
-      command: configuredCommand(status, 'doctor'),
-    });
-  });
-}
-
-const correctFile = 'correct the file; until then the configuration before it is in force';
-
-function configurationItems(status: StatusJson): AttentionItem[] {
-  const late = status['newConfigurationNotTakenOver'];
-  const invalid = textsIn(status['newConfigurationIsInvalid']);
-  const waiting = textsIn(status['settingsWaitForRestart']);
-  return [
-    ...invalid.map((fault) => {
-      return item('configuration', 'ConfigurationInvalid', fault, {
-        remedy: correctFile,
-        command: configuredCommand(status, 'check'),
-      });
-    }),
-    ...(typeof late === 'string'
-      ? [
-          item('configuration', 'ConfigurationNotTakenOver', late, {
-            remedy: 'correct what it names; until then the configuration before it is in force',
-            command: configuredCommand(status, 'check'),
-          }),
-        ]
-      : []),
-    ...(waiting.length > 0
-      ? [
-          invalid.length === 0
-            ? item('configuration', 'RestartNeeded', `waiting for a restart: ${waiting.join(', ')}`, {
-                remedy: 'end the daemon and start it again when it suits',
-                command: startedAs(status).restart,
-              })
-            : item(
-                'configuration',
-                'RestartNeeded',
-                `waiting for a restart, and none can start: ${waiting.join(', ')}`,
-                {
-                  remedy: correctFile,
-                  command: configuredCommand(status, 'check'),
-                },
-              ),
-        ]
-      : []),
-  ];
 }
 
 function outageItems(asked: AskedStatus): AttentionItem[] {
