@@ -165,6 +165,8 @@ function remediesText(value: Record<string, unknown>, status: StatusQuestion['wh
  */
 function isObjectWell({ state, patchFailure, backflowFailures, references, unread }: Record<string, unknown>): boolean {
   const [kind, reason] = String(state).split('/') as [string, string?];
+  // A copy that is nobody's any more, and that nothing removes.
+  if (state === 'left/NotOurs') return false;
   if (['refused', 'waiting', 'retry', 'pending', 'unresolved', 'unread'].includes(kind)) return false;
   if (kind === 'inSync' && reason !== undefined) return false;
   const isUnresolved = Array.isArray(references) && references.some((one) => one?.standing === 'unresolved');

@@ -30,6 +30,7 @@ const sections: readonly { id: string; title: string; fields: readonly string[] 
       'troubleByCause',
       'trouble',
       'contested',
+      'unnamedCopies',
       'differences',
       'endpointSlices',
     ],

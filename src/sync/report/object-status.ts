@@ -7,6 +7,7 @@ import { createPatching } from '../loop/pass/patching.ts';
 import type { Sync } from '../loop/sync.ts';
 import { createPatchCounts } from '../patch/set/patch-metrics.ts';
 import { backflowFailuresIn, backflowMessage } from '../plan/backflow.ts';
+import { notNamed } from '../plan/decide/removal.ts';
 import { ownerReference } from '../plan/owner.ts';
 import { judgeOwnership } from '../plan/ownership.ts';
 import type { Facts, Outcome, PatchFailure } from '../plan/step.ts';
@@ -98,10 +99,14 @@ export function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
   // The ledger has no entry for objects that never existed.
   const nothing = facts.virtual === undefined && verdict.kind === 'ineligible' ? verdict : undefined;
   const known = knownState(sync, key);
-  const { state, message, sinceMs } =
-    known.state === 'pending' && nothing !== undefined
-      ? { state: `ineligible/${nothing.reason}`, message: nothing.sentence }
-      : known;
+  // Nor for an object whose copy does not name it, and which was gone before the start.
+  const isLeft = ownership?.kind === 'ours' && !ownership.isDeletable;
+  const unknown: KnownState | undefined =
+    nothing &&
+    (isLeft
+      ? { state: labelOf(notNamed), message: notNamed.message }
+      : { state: `ineligible/${nothing.reason}`, message: nothing.sentence });
+  const { state, message, sinceMs } = known.state === 'pending' && unknown !== undefined ? unknown : known;
   return {
     object: key,
     kind: translation.kind.kind,

@@ -24,6 +24,7 @@ import {
   troubleCounts,
   troubledObjects,
 } from './troubles.ts';
+import { type UnnamedCopy, unnamedCopies } from './unnamed-copies.ts';
 import type { VerdictFacts } from './verdict.ts';
 
 export interface SyncStatus extends ProvenCount {
@@ -47,6 +48,8 @@ export interface SyncStatus extends ProvenCount {
   trouble: TroubledObject[];
   /** `lost`: what the answer to a write of ours already lacked of it. */
   contested: { object: Key; hostObject?: Key; by: string; lost?: string; sinceSeconds: number }[];
+  /** Copies that no virtual object has and that nothing removes. */
+  unnamedCopies?: readonly UnnamedCopy[];
   /** The object is a key, with its kind in front for the content behind a reference. */
   differences?: { object: string; request: string; touches: string }[];
 }
@@ -58,6 +61,7 @@ export function syncStatus(sync: Sync): SyncStatus {
   const inTrouble = troubleCounts(sync);
   const byPatch = troubleByPatch(sync, inTrouble);
   const byCause = troubleByCause(sync, inTrouble);
+  const unnamed = isRelieved(sync) ? [] : unnamedCopies(sync);
   const { kind } = sync.world.rules.translation;
   return {
     kind: kind.kind,
@@ -91,6 +95,7 @@ export function syncStatus(sync: Sync): SyncStatus {
       ...(lost !== undefined && { lost }),
       sinceSeconds: seconds(now - sinceMs),
     })),
+    ...(unnamed.length > 0 && { unnamedCopies: unnamed }),
     ...(sync.options.isDryRun && {
       differences: differencesOf(sync),
     }),

@@ -25,6 +25,7 @@ const oneObject: Record<string, object> = {
   'a/secret': { kind: 'Secret', state: 'refused/Forbidden' },
   'a/both': { state: 'inSync', alsoSecret: { state: 'refused/Forbidden' } },
   'a/standby': { state: 'left/Standby' },
+  'a/orphan': { state: 'left/NotOurs' },
   'a/taken': { kind: 'Endpoints', object: 'a/taken', hostObject: 'h/taken-x-a-x-vc', state: 'refused/NotOwned' },
   'a/many': {
     state: 'inSync',
@@ -175,6 +176,7 @@ describe('hostward status', () => {
     ['a/secret', 1],
     ['a/both', 1],
     ['a/standby', 0],
+    ['a/orphan', 1],
   ])('ends for %s, which is on the host, with %i', async (key, code) => {
     expect((await status(key, '--address', await serve())).code).toBe(code);
   });

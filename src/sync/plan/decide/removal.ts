@@ -16,17 +16,20 @@ export function decideRemoval(facts: Facts, translation: Translation, outcome: O
   const left = handsOff(host, facts.virtual, translation.kind) ?? keptByHost(host, facts.virtual);
   if (left !== undefined) return done(left);
   if (!ownership.isDeletable) {
-    return done({
-      kind: 'left',
-      reason: 'NotOurs',
-      message: 'the host copy has lost its object-name or object-namespace annotation, so it is not deleted',
-    });
+    return done(notNamed);
   }
   if (host.isDeleting) return decideStrays(facts, translation, outcome);
   if (facts.isDeleteWithheld) return done(withheld);
   const reason = outcome.kind === 'ineligible' || outcome.kind === 'refused' ? outcome.reason : outcome.kind;
   return ask(removal(host, reason));
 }
+
+/** Without both annotations nobody knows for certain whose copy it is. */
+export const notNamed = {
+  kind: 'left',
+  reason: 'NotOurs',
+  message: 'the host copy has lost its object-name or object-namespace annotation, so it is not deleted',
+} as const satisfies Outcome;
 
 const withheld: Outcome = {
   kind: 'waiting',

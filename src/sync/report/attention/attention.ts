@@ -22,7 +22,12 @@ export function attentionOf(status: StatusJson, address?: string): AttentionItem
     ...addressItems(status),
     ...rightsItems(asked),
     ...configurationItems(status),
-    ...lackingFirst([...objectItems(asked), ...contestedItems(asked), ...referenceItems(asked)]),
+    ...lackingFirst([
+      ...objectItems(asked),
+      ...contestedItems(asked),
+      ...unnamedItems(asked),
+      ...referenceItems(asked),
+    ]),
     ...managementItems(status),
   ];
   return found.length > 0 ? found : verdictItems(asked);
@@ -177,6 +182,21 @@ function contestedItems(asked: AskedStatus): AttentionItem[] {
       const { lost } = row;
       const message = lost === undefined ? `the host copy keeps being changed by "${by}"` : lostText(say(lost));
       return objectItem(asked, block, { ...row, state: 'inSync/Contested', message, by });
+    }),
+  );
+}
+
+/** The virtual objects of these copies are not known, so each row is about the copy. */
+function unnamedItems(asked: AskedStatus): AttentionItem[] {
+  return blocksOf(asked.status).flatMap((block) =>
+    rowsOf(block['unnamedCopies']).map(({ hostObject, message }) => {
+      const place = { kind: say(block['kind']), hostObject: say(hostObject) };
+      const found = troubleItem(asked, `host copy ${place.hostObject}`, {
+        ...place,
+        reason: 'NotOurs',
+        message: say(message),
+      });
+      return { ...found, group: `unnamed ${place.kind}`, cause: found.remedy };
     }),
   );
 }

@@ -185,6 +185,10 @@ const advices: Readonly<Record<string, Advice>> = {
     ...look(trouble),
     remedy: `rename one of the two ${trouble.message.startsWith('its Service') ? 'Services' : 'virtual objects'}`,
   }),
+  NotOurs: (trouble) => ({
+    remedy: 'delete the copy on the host if nobody needs it, or give it its annotations back; this shows it',
+    command: onHost(trouble, 'get', ' --output yaml'),
+  }),
   NotOwned: otherInPlace,
   OwnerMissing: ({ status, message }) => {
     const going = goingNamespace(message) ?? goingNamespace(sentenceOf(status));
@@ -305,10 +309,11 @@ function ownRemedies(
   return [mended];
 }
 
-/** Most waits end by themselves; a copy that its operator keeps from us is as that person wants it. */
+/** Most waits end by themselves; a copy that its operator keeps from us is as that person wants it, but nobody wants one that nothing removes. */
 export function needsPerson(state: string): boolean {
   const [kind, reason = ''] = state.split('/') as [string, string?];
-  return kind === 'waiting' ? Object.hasOwn(advices, reason) : kind !== 'left' && kind !== 'ineligible';
+  if (kind === 'left') return reason === 'NotOurs';
+  return kind === 'waiting' ? Object.hasOwn(advices, reason) : kind !== 'ineligible';
 }
 
 /** What an API server that refuses wants, in its own words or in ours; undefined where the message says nothing of rights. */
