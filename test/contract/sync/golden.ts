@@ -1,6 +1,9 @@
 // Compares a live sync with the recording of a running vCluster: every recorded object and sequence is repeated on the servers
 // of the backend.
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
@@ -10,6 +13,7 @@ import { hostNamespace, type SyncBackend, until, virtualCluster } from '../sync-
 import type { LiveDaemon } from '../sync-stage/daemon.ts';
 import { copyPlace, ipsOf, type Place, SyncStage, subsetsOf } from '../sync-stage/stage.ts';
 
+const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 const fixtures = new URL('../../../fixtures/sync/', import.meta.url);
 const golden: Golden = JSON.parse(readFileSync(new URL('golden.json', fixtures), 'utf8'));
 const sequences: Record<string, PlayedStep[]> = parse(readFileSync(new URL('sequences.yaml', fixtures), 'utf8'));
@@ -67,6 +71,38 @@ export function goldenSuite(backend: () => SyncBackend): void {
       await stage.daemon();
       expect(await stage.writes()).toEqual([]);
     });
+
+    it('release hands every copy back as vCluster wrote it, and the next start adopts them without a write', {
+      // It starts a process besides.
+      timeout: 120_000,
+    }, async () => {
+      await set();
+      const daemon = await stage.daemon();
+      const cases = golden.cases.filter(({ before }) => before === undefined);
+      for (const { virtual } of cases) await createSide(stage, virtual);
+      await daemon.settled();
+      await daemon.stop();
+      expect(await ownAnnotations()).not.toEqual([]);
+      await release();
+      expect(await ownAnnotations()).toEqual([]);
+      for (const one of cases) await expectCopy(stage, one.virtual.endpoints, expectedHost(one));
+      await stage.forgetWrites();
+      await stage.daemon();
+      expect(await stage.writes()).toEqual([]);
+    });
+
+    const ownAnnotations = async () =>
+      (await stage.list('host', 'endpoints')).flatMap(({ metadata }) =>
+        Object.keys(metadata.annotations ?? {}).filter((key) => key.startsWith('hostward.dev/')),
+      );
+    const release = () => {
+      // Another daemon of this machine must not decide the test.
+      const configuration = stage.file('hostward: { listen: "127.0.0.1:0", leaderElection: never }\n');
+      const names = ['--vcluster-name', virtualCluster, '--host-namespace', hostNamespace];
+      const kubeconfig = stage.file(backend().host.kubeconfig(), 'kubeconfig');
+      const words = ['release', '-c', configuration, ...names, '--host-kubeconfig', kubeconfig];
+      return promisify(execFile)(process.execPath, [main, ...words]);
+    };
 
     it('every recorded sequence has a script', () => {
       const recorded = golden.sequences.map(({ name, steps }) => [name, steps.length]);
