@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { replicated, switches } from './chart-switches.ts';
 import {
   chart,
@@ -17,6 +17,10 @@ import {
   set,
   tools,
 } from './helm.ts';
+
+interface Workload {
+  readonly spec: { readonly template: { readonly metadata: { readonly labels: object }; readonly spec: object } };
+}
 
 /** Configurations of the same bytes, whatever Helm and switch they come from, are checked once. */
 const accepted = new Set<string>();
@@ -65,6 +69,57 @@ describe.each(Object.entries(helms))('the chart, rendered by %s', { timeout: 60_
       const { stdout } = await run(helm, 'template', 'hw', chart, '-n', namespace, ...set([]), ...known);
       const found = parseAllDocuments(stdout).map((document) => (document.toJS() as Manifest | null)?.kind);
       expect(found).toEqual(expect.arrayContaining(kinds));
+    });
+
+    it.each([
+      ['nothing but the name', { Deployment: 1, PodDisruptionBudget: 1, Role: 1, RoleBinding: 1, ServiceAccount: 1 }],
+      ['nothing but the name', { ClusterRole: 0, NetworkPolicy: 0, StatefulSet: 0, ValidatingAdmissionPolicy: 0 }],
+      ['one replica', { PodDisruptionBudget: 0 }],
+      ['namespace mapping', { ClusterRole: 1, ClusterRoleBinding: 1 }],
+      ['the management API alone', { Deployment: 1, Lease: 0, PersistentVolumeClaim: 1, PodDisruptionBudget: 0 }],
+      ['the wall of admission policies', { ValidatingAdmissionPolicy: 2, ValidatingAdmissionPolicyBinding: 2 }],
+      ['network policies', { NetworkPolicy: 2 }],
+      ['a dashboard', { ConfigMap: 2 }],
+    ])('with %s makes %j', async (name, wanted) => {
+      const { manifests } = await template(...(switches[name] ?? []));
+      const counts = Object.keys(wanted).map((kind) => [kind, manifests.filter((one) => one.kind === kind).length]);
+      expect(Object.fromEntries(counts)).toEqual(wanted);
+    });
+
+    it('gives the pods what the values say of image, secrets and nodes, and no right to be root or to write', async () => {
+      const values = ['an image by digest, with pull secrets', 'where the pods go', 'network policies'] as const;
+      const { manifests } = await template(...values.flatMap((name) => switches[name] ?? []));
+      const pods = manifests.flatMap(({ kind, ...more }) => (kind === 'Deployment' ? [more as never as Workload] : []));
+      expect(pods).toHaveLength(2);
+      for (const { spec } of pods) {
+        expect(spec.template.metadata.labels).toMatchObject({ d: 'e' });
+        expect(spec.template.spec).toMatchObject({
+          imagePullSecrets: [{ name: 'registry' }],
+          nodeSelector: { a: 'b' },
+          tolerations: [{ key: 'c' }],
+          priorityClassName: 'high',
+          securityContext: { runAsNonRoot: true, runAsUser: 65532 },
+          containers: [
+            {
+              image: `hostward@sha256:${'0'.repeat(64)}`,
+              securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true },
+            },
+          ],
+        });
+      }
+    });
+
+    it('has the dashboard and the alerts of its files in the objects', async () => {
+      const dashboard = readFileSync(join(chart, 'files', 'dashboard.json'), 'utf8');
+      const { manifests } = await template('monitoring.dashboard=true');
+      const texts = manifests.flatMap(({ data }) => data?.['hostward.json'] ?? []);
+      expect(texts.map((text) => JSON.parse(text))).toEqual([JSON.parse(dashboard)]);
+      const known = ['--api-versions', 'monitoring.coreos.com/v1/PrometheusRule'];
+      const { stdout } = await run(helm, 'template', 'hw', chart, ...set([]), ...known);
+      const rule = parseAllDocuments(stdout)
+        .map((document) => document.toJS() as { kind: string; spec: unknown } | null)
+        .find((one) => one?.kind === 'PrometheusRule');
+      expect(rule?.spec).toEqual(parse(readFileSync(join(chart, 'files', 'rules.yaml'), 'utf8')));
     });
 
     it.each([

@@ -101,8 +101,17 @@ describe.each(Object.entries(helms))('the chart with %s', { timeout: 60_000 }, (
       expect(wide.stdout).not.toContain('in each host namespace that');
     });
 
-    it('is installed, upgraded from earlier values, and uninstalled; only the volume with the keys stays', async () => {
+    it('is installed, upgraded from earlier values, and uninstalled; only the volume with the keys and the host copies stay', async () => {
+      // As the daemon leaves one.
+      const labels = {
+        'vcluster.loft.sh/managed-by': 'my-vcluster',
+        'endpointslice.kubernetes.io/managed-by': 'hostward',
+      };
+      const slice = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4', endpoints: [] };
+      const copy = JSON.stringify({ ...slice, metadata: { name: 'db-1-x-shop-x-my-vcluster', labels } });
+      expect(await cluster.kubectlWith(copy, 'create', '-n', namespace, '-f', '-')).toMatchObject({ code: 0 });
       const before = await everything();
+      expect(before).toContain('endpointslice.discovery.k8s.io/db-1-x-shop-x-my-vcluster');
       const values = [
         ...['management.enabled=true', 'networkPolicy.enabled=true', 'admissionPolicy.enabled=true'],
         ...['monitoring.dashboard=true', ...(switches['namespace mapping'] ?? [])],
@@ -142,6 +151,7 @@ describe.each(Object.entries(helms))('the chart with %s', { timeout: 60_000 }, (
       );
       expect(notes).toContain(`kubectl --namespace ${namespace} delete persistentvolumeclaim hw-hostward-management`);
       await cluster.kubectl('delete', volume, '-n', namespace);
+      await cluster.kubectlWith(copy, 'delete', '-n', namespace, '-f', '-');
       // It looks at everything that a server has, many times.
     }, 180_000);
 
