@@ -192,6 +192,29 @@ describe.skipIf(reason !== undefined)(
       });
     });
 
+    it('judges in every namespace, with namespace mapping, what bears the instance of this virtual cluster alone', async () => {
+      const mapped = [
+        ...['admissionPolicy.enabled=true', `sync.hostward.addressPolicy.deny={${deny.join(',')}}`],
+        ...['sync.toHost.namespaces.enabled=true', 'sync.toHost.namespaces.mappings.byName.shop=elsewhere'],
+      ];
+      const words = ['template', 'mapped', chart, '-n', namespace, '-s', 'templates/admission.yaml', ...set(mapped)];
+      const { stdout } = await run({ kubeconfig: cluster.kubeconfigPath, folder }, helm, ...words);
+      expect(await cluster.kubectlWith(stdout, 'apply', '-f', '-')).toMatchObject({ code: 0 });
+      const of = (instance: string) => ({ annotations: { ...six, 'hostward.dev/instance': instance } });
+      const own = of(`${namespace}/my-vcluster`);
+      for (const kind of ['endpoints', 'slices'] as const) {
+        await until(
+          'the policy in force',
+          async () => (await write(kind, 'vcluster', ['10.66.0.1'], own, 'elsewhere')).status === 422 || undefined,
+        );
+        expect(await write(kind, 'vcluster', ['10.0.0.1'], own, 'elsewhere')).toMatchObject({ status: 201 });
+        expect(await write(kind, 'somebody', ['10.0.0.1'], own, 'elsewhere')).toMatchObject({ status: 403 });
+        const others = of('elsewhere/my-vcluster');
+        expect(await write(kind, 'somebody', ['10.66.0.1'], others, 'elsewhere')).toMatchObject({ status: 201 });
+      }
+      expect(await cluster.kubectlWith(stdout, 'delete', '-f', '-')).toMatchObject({ code: 0 });
+    });
+
     it('hinders no Service with a selector that vCluster has synced: with pods, without, and in a denied network', async () => {
       const name = 'shop-x-default-x-my-vcluster';
       const service = { kind: 'Service', apiVersion: 'v1', metadata: { name, labels: marker } };
