@@ -80,8 +80,12 @@ export async function sealRecordOf(
   if (found !== undefined) await host.replace(found.name, seals.applied(found.name, found.data), found.version);
 }
 
-export async function wordsOf(host: HostRecords, replica: string): Promise<string | undefined> {
-  const found = await host.get(replicaName(replica));
+/** A record that is damaged says nothing, and the next beat writes it anew. */
+export async function wordsOf(host: HostRecords, replica: string): Promise<string> {
+  const found = await host.get(replicaName(replica)).catch((error: unknown) => {
+    if (error instanceof StoreFault && error.code === 'STORE_RECORD_ASIDE') return undefined;
+    throw error;
+  });
   const read = found && readRecord(found, 0);
-  return read?.kind === 'replica' ? read.about : undefined;
+  return read?.kind === 'replica' ? read.about : '';
 }

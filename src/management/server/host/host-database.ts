@@ -209,8 +209,8 @@ export class HostDatabase extends KubernetesStore {
 
   override async start(): Promise<void> {
     try {
-      // The requests that follow report a host that does not answer.
-      this.#saidBefore = wordsIn((await wordsOf(this.#host, this.#replica).catch(() => undefined)) ?? '');
+      // Nothing else shows that the end of a log was lost, and the first heartbeat writes over it.
+      this.#saidBefore = wordsIn(await wordsOf(this.#host, this.#replica));
       await super.start();
       if (this.#isNew) await this.#mustHaveCompany();
       await this.#remember();
