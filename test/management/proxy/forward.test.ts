@@ -36,6 +36,25 @@ describe('a request to a cluster behind the server', () => {
       ).toBe(body);
   });
 
+  it('passes a body on while it is still sent, however long it is', async () => {
+    const whole = 8 * 1024 * 1024;
+    let arrived = 0;
+    behind.answerWith((request, response) => {
+      request.on('data', (part: Buffer) => {
+        arrived += part.length;
+      });
+      request.on('end', () => response.end(`${arrived} bytes`));
+    });
+    const client = await rawClient(behind.bench);
+    const headers = [`Authorization: Bearer ${alice}`, `Content-Length: ${whole}`, 'Connection: close'];
+    client.write(requestText(`POST ${instance}${pods} HTTP/1.1`, headers));
+    client.write(Buffer.alloc(1_000_000));
+    await until(() => arrived === 1_000_000, 'the first megabyte behind');
+    client.write(Buffer.alloc(whole - 1_000_000));
+    await client.closed;
+    expect(client.text()).toMatch(new RegExp(`^HTTP/1.1 200 [\\s\\S]*${whole} bytes`));
+  });
+
   it('passes repeated header lines, trailers and the status text on', async () => {
     behind.answerWith((_request, response) => {
       response.writeHead(200, 'Fine', [
