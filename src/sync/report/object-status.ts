@@ -9,7 +9,7 @@ import { createPatchCounts } from '../patch/set/patch-metrics.ts';
 import { backflowFailuresIn, backflowMessage } from '../plan/backflow.ts';
 import { notNamed } from '../plan/decide/removal.ts';
 import { ownerReference } from '../plan/owner.ts';
-import { judgeOwnership } from '../plan/ownership.ts';
+import { judgeOwnership, type Ownership } from '../plan/ownership.ts';
 import type { Facts, Outcome, PatchFailure } from '../plan/step.ts';
 import { planUpdate } from '../plan/update-patch.ts';
 import type { ReferenceBehind } from '../references/referrers.ts';
@@ -118,7 +118,7 @@ export function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
     service: facts.service === undefined ? 'missing' : facts.service.hasSelector ? 'has a selector' : 'no selector',
     ...(facts.place && { hostObject: keyOf(facts.place.namespace, facts.place.name) }),
     host: facts.host === undefined ? 'missing' : `resourceVersion ${facts.host.resourceVersion}`,
-    ...(ownership && { ownership: ownership.kind === 'foreign' ? `foreign: ${ownership.why}` : ownership.kind }),
+    ...(ownership && { ownership: ownershipText(ownership) }),
     ...(claimants.length > 1 && { claimedBy: [...claimants] }),
     ...(contestedBy !== undefined && { contestedBy }),
     ...(unread.length > 0 && { unread }),
@@ -133,6 +133,17 @@ export function statusOf(sync: Sync, facts: Facts): ObjectStatus | undefined {
       facts.draft &&
       ownership?.kind === 'ours' && { keys: keyVerdicts(sync, facts) }),
   };
+}
+
+function ownershipText(ownership: Ownership): string {
+  switch (ownership.kind) {
+    case 'foreign':
+      return `foreign: ${ownership.why}`;
+    case 'oursForOther':
+      return `oursForOther: ${ownership.key}`;
+    default:
+      return ownership.kind;
+  }
 }
 
 /** Of the objects of this kind, and of what decides about them. */

@@ -26,6 +26,28 @@ async function orphan(lost: readonly string[], change: Record<string, string> = 
   return { status, groups: attentionIn(status).groups };
 }
 
+describe('a copy on which somebody has changed object-name', () => {
+  it('is said to be one, and its annotation or the copy is what to mend', async () => {
+    const on = await stage();
+    await world.change(() => putPair(world, 'web'));
+    await world.change(() =>
+      edit(world.host, world.copy('web'), ({ metadata }) => {
+        metadata.annotations = { ...metadata.annotations, [name]: 'wrong' };
+      }),
+    );
+    expect(objectStatus(world.sync, 'default/web')).toMatchObject({
+      state: 'refused/NotOwned',
+      message:
+        'its host name is taken by an object that bears our marks and names another virtual object: its annotations make it the copy of "default/wrong", which belongs elsewhere',
+      ownership: 'oursForOther: default/wrong',
+    });
+    const { groups } = attentionIn(statusOf(on.view as never) as StatusJson);
+    expect(groups.map(({ items }) => items[0]?.remedy)).toEqual([
+      'correct object-name and object-namespace on the copy, or delete the copy, and it is made again; this shows it',
+    ]);
+  });
+});
+
 describe('a copy that nobody claims', () => {
   it.each([
     ['object-name', [name]],

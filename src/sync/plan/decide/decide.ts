@@ -14,7 +14,15 @@ import { ask, done, type Facts, type HostMergePatch, type Memory, type PatchFail
 import { agreementOf, type HostChange, planUpdate, type Update } from '../update-patch.ts';
 import { heldBackFlow, nextAlone } from './held-back-flow.ts';
 import { decideNameClash } from './name-clash.ts';
-import { addressRefused, notOurCopy, notOwned, sourcePending, stillHasSelector, takenByService } from './outcomes.ts';
+import {
+  addressRefused,
+  notOurCopy,
+  notOwned,
+  sourcePending,
+  stillHasSelector,
+  takenByService,
+  wronglyNamed,
+} from './outcomes.ts';
 import { decideRemoval, decideStrays, handsOff } from './removal.ts';
 
 /** The reason of the write that makes a native object our copy. */
@@ -72,8 +80,7 @@ function decidePresence(facts: Facts, memory: Memory, translation: Translation):
       return decideOurs(facts, ownership, { virtual, host, draft, translation, memory });
     case 'oursForOther':
       if (!isLeaving(host, ownership.key, translation)) {
-        const detail = `it says that it is the copy of "${ownership.key}", which belongs elsewhere`;
-        return done(notOwned(detail));
+        return done(wronglyNamed(ownership.key));
       }
       // Remove the strays first: the other key may in turn wait for a place that an old copy of this key holds.
       return decideStrays(facts, translation, {

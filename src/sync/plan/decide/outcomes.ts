@@ -77,6 +77,15 @@ export function nameBusy(leaving: Key): Outcome {
   };
 }
 
+/** A copy of ours on which somebody has changed an annotation, or which somebody has made from one. `sync/report` finds it by these words. */
+export const wrongNames = 'bears our marks and names another virtual object';
+
+export function wronglyNamed(named: Key): Outcome {
+  const message = `its host name is taken by an object that ${wrongNames}`;
+  const detail = `its annotations make it the copy of "${named}", which belongs elsewhere`;
+  return { kind: 'refused', reason: 'NotOwned', message, detail };
+}
+
 export function notOwned(detail: string): Outcome {
   return {
     kind: 'refused',

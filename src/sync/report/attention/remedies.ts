@@ -5,7 +5,7 @@
 import { refusedRight } from '../../../cluster/refused-right.ts';
 import { keyOf, splitKey } from '../../../object/meta/object.ts';
 import { shellWord } from '../../../safe-text.ts';
-import { stillHasSelector } from '../../plan/decide/outcomes.ts';
+import { stillHasSelector, wrongNames } from '../../plan/decide/outcomes.ts';
 import { controlledByKey } from '../../plan/keys/reserved-keys.ts';
 import { impossibleText } from '../../references/nothing-behind.ts';
 import { admissionRival } from '../../world/contest.ts';
@@ -189,7 +189,14 @@ const advices: Readonly<Record<string, Advice>> = {
     remedy: 'delete the copy on the host if nobody needs it, or give it its annotations back; this shows it',
     command: onHost(trouble, 'get', ' --output yaml'),
   }),
-  NotOwned: otherInPlace,
+  NotOwned: (trouble) =>
+    trouble.message.includes(wrongNames)
+      ? {
+          remedy:
+            'correct object-name and object-namespace on the copy, or delete the copy, and it is made again; this shows it',
+          command: onHost(trouble, 'get', ' --output yaml'),
+        }
+      : otherInPlace(trouble),
   OwnerMissing: ({ status, message }) => {
     const going = goingNamespace(message) ?? goingNamespace(sentenceOf(status));
     if (going !== undefined)
