@@ -16,7 +16,13 @@ export class ClientAuthority {
   }
 
   get(): Promise<Authority> {
-    this.#authority ??= authorityIn(this.#folder, 'hostward-clients', this.#clock.wallTime());
+    this.#authority ??= authorityIn(this.#folder, 'hostward-clients', this.#clock.wallTime()).catch(
+      (error: unknown) => {
+        // While somebody replaces the two files they do not match for a moment, which must not be remembered until the next start.
+        this.#authority = undefined;
+        throw error;
+      },
+    );
     return this.#authority;
   }
 }
