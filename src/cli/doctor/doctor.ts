@@ -10,6 +10,7 @@ import { configurationChecks } from './checks/configuration.ts';
 import { daemonChecks } from './checks/daemon.ts';
 import { mirrorChecks, ownerChecks } from './checks/host.ts';
 import { installerChecks } from './checks/installer.ts';
+import { lostChecks } from './lost.ts';
 import { managementChecks } from './checks/management.ts';
 import { namespaceChecks } from './checks/namespaces.ts';
 import { recordChecks } from './checks/records.ts';
@@ -31,6 +32,7 @@ const rolloutMs = 10_000;
 
 export async function doctor(context: Context, options: Options): Promise<ExitCode> {
   const suppressed = suppressedCodes(options);
+  refuseBeforeAndAfter(options);
   const waitMs = durationMs('wait', options.text('wait') ?? '0');
   const stopping = new AbortController();
   const forgetStop = context.onSignal('leave', () => stopping.abort());
@@ -42,6 +44,19 @@ export async function doctor(context: Context, options: Options): Promise<ExitCo
   } finally {
     forgetStop();
   }
+}
+
+/** Before an installation no daemon could copy the test objects. */
+function refuseBeforeAndAfter(options: Options): void {
+  const before = (['pre', 'manifests'] as const).find((one) => options.has(one));
+  if (before === undefined || !options.has('active')) return;
+  throw new CommandFault(
+    exitCodes.usage,
+    `--${before} asks before an installation, and --active proves one that runs`,
+    {
+      hint: 'leave out one of the two',
+    },
+  );
 }
 
 /** For `kubectl auth reconcile -f -`: the rights that are missing, and nothing else. */
@@ -56,9 +71,10 @@ async function printLackedRights(context: Context, options: Options, signal: Abo
       ...namespaceChecks,
       ...rightsChecks,
       ...installerChecks,
+      ...lostChecks,
     ]);
     const { user, rights } = patient.lacked.get(side) ?? { user: undefined, rights: [] };
-    if (rights.length === 0) {
+    if (rights.length === 0 || patient.silent.has(side)) {
       const first = (wanted: CheckVerdict) => findings.find(({ verdict }) => verdict === wanted);
       const obstacle = first('fault') ?? first('couldNotCheck');
       const why = obstacle === undefined ? '' : `; but ${obstacle.code}: ${obstacle.says}`;
@@ -160,4 +176,5 @@ export const allChecks: readonly Check[] = [
   ...managementChecks,
   ...recordChecks,
   ...activeChecks,
+  ...lostChecks,
 ];

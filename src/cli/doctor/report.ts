@@ -68,12 +68,13 @@ function summary({ findings, hidden, suppressed, isInterrupted }: JudgedFindings
     counted(count('fault'), 'fault'),
     `${count('couldNotCheck')} could not be checked`,
   ];
-  const because = [...new Set(hidden.map((one) => one.because))].join(', ');
+  const notMade = [...Map.groupBy(hidden, ({ because }) => because)].map(
+    ([because, ofIt]) =>
+      `${counted(ofIt.length, 'check was', 'checks were')} not made, because ${ofIt.length === 1 ? 'it needs' : 'they need'} ${because}: ${ofIt.map(({ code }) => code).join(', ')}`,
+  );
   return [
     `${isInterrupted ? 'interrupted after ' : ''}${parts.join(', ')}`,
-    ...(hidden.length === 0
-      ? []
-      : [`${counted(hidden.length, 'check')} hidden: ${hidden.length === 1 ? 'it needs' : 'they need'} ${because}`]),
+    ...notMade,
     ...(suppressed.length === 0
       ? []
       : [`suppressed: ${suppressed.map(({ code, verdict }) => `${code} (${words[verdict]})`).join(', ')}`]),

@@ -113,7 +113,8 @@ function missing(cluster: string, permission: Permission): ClusterFault {
 /** `unknown` without the right to read the namespace. That is not a fault, because a Role seldom includes this right. */
 export type FoundNamespace =
   | { kind: 'found' | 'terminating' }
-  | { kind: 'unknown'; isForbidden: boolean }
+  /** `why`: the trouble of a server that did not refuse to tell. */
+  | { kind: 'unknown'; isForbidden: boolean; why?: string }
   | { kind: 'missing'; fault: ClusterFault };
 
 export async function checkNamespace(connection: Connection, namespace: string): Promise<FoundNamespace> {
@@ -123,6 +124,8 @@ export async function checkNamespace(connection: Connection, namespace: string):
     const status = answer.object['status'] as { phase?: unknown } | undefined;
     return { kind: status?.phase === 'Terminating' ? 'terminating' : 'found' };
   }
+  if (answer.kind === 'failed' || answer.kind === 'throttled')
+    return { kind: 'unknown', isForbidden: false, why: answer.message };
   if (answer.kind !== 'notFound') return { kind: 'unknown', isForbidden: answer.kind === 'forbidden' };
   const fault: ClusterFault = {
     code: 'CLUSTER_NAMESPACE_MISSING',

@@ -48,6 +48,8 @@ interface LoadedParts extends LoadedList {
   positions: Positions;
   /** The files that the settings name; nobody has looked at them. */
   files: readonly NamedFile[];
+  /** Whether the files tell what vCluster syncs; without them it syncs both kinds. */
+  tellsOfVcluster: boolean;
   /** The texts by file name, for the source line under a fault. */
   texts: ReadonlyMap<string, string>;
   /** The files whose keys nobody has looked at, because they are no YAML. */
@@ -106,7 +108,9 @@ export function* loadSteps(options: LoadOptions): Steps<Loaded> {
     const { patches, mistaken } = checked;
     const said = listFaults(warnings, order);
     const { texts, unread } = files;
-    return { warnings: said, patches, mistaken, slices, positions, files: namedFiles(own, place), texts, unread };
+    const tellsOfVcluster = files.roots.some(isVclusterFile) || find(root, ['sync']) !== undefined;
+    const named = namedFiles(own, place);
+    return { warnings: said, patches, mistaken, slices, positions, files: named, tellsOfVcluster, texts, unread };
   };
   const settingsWith = (known: Values) =>
     settingsOf({ options, values: known, names, patches: checked.patches, slicePatches: slices.patches, root, own });

@@ -46,10 +46,10 @@ export function* patchSteps(loaded: Loaded): Steps<Loaded & { compiled: LoadedPa
   const more = ofEndpoints.more + ofSlices.more;
   if (broken.length === 0 && more === 0) return { ...loaded, warnings, compiled };
   const others = loaded.kind === 'faults' ? loaded.faults : [];
-  const { patches, mistaken, slices, positions, files, texts, unread } = loaded;
+  const { patches, mistaken, slices, positions, files, tellsOfVcluster, texts, unread } = loaded;
   const faults = listFaults([...others, ...broken], order, more);
   const tentative = knownSettings(loaded);
-  const parts = { patches, mistaken, slices, positions, files, texts, unread };
+  const parts = { patches, mistaken, slices, positions, files, tellsOfVcluster, texts, unread };
   return { kind: 'faults', faults, warnings, tentative, ...parts, compiled };
 }
 

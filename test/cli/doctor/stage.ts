@@ -125,7 +125,7 @@ export interface Checked {
 }
 
 export class Stage {
-  /** Requests that a cluster answers with a fault. */
+  /** Requests that a cluster answers with a fault, or not at all (0); "*" are all. */
   answers: readonly { side: Side; resource: string; code: number }[] = [];
   /** Called before each request. */
   heard: (side: Side, method: string, path: string) => void = () => {};
@@ -158,8 +158,11 @@ export class Stage {
   #intercept(side: Side): Intercept {
     return ({ resource }, request) => {
       this.heard(side, request.method ?? '', request.url ?? '');
-      const answer = this.answers.find((one) => one.side === side && one.resource === resource);
+      const answer = this.answers.find(
+        (one) => one.side === side && (one.resource === '*' || one.resource === resource),
+      );
       if (answer === undefined) return { kind: 'pass' };
+      if (answer.code === 0) return { kind: 'cut', handled: false };
       return { kind: 'answer', status: answer.code === 404 ? pathNotFound() : internalError('broken by the test') };
     };
   }

@@ -28,6 +28,7 @@ async function attempt(patient: Patient): Promise<Attempt> {
     finding: couldNotCheck(says, { mend }),
   });
   if (stopping.aborted) return impossible('interrupted before anything was made', 'run doctor again');
+  if (patient.lost.size > 0) return impossible('a cluster answers no more, so nothing was made', 'run doctor again');
   const namespace = testNamespace(patient);
   if (namespace === undefined)
     return impossible(
@@ -90,8 +91,7 @@ function testNamespace({ settings }: Patient): string | undefined {
   return Object.keys(byName).find((name) => !name.includes('*'));
 }
 
-const isActive = (patient: Patient): boolean =>
-  patient.hasSync && patient.options.has('active') && !patient.isBeforeInstallation;
+const isActive = (patient: Patient): boolean => patient.hasSync && patient.options.has('active');
 
 async function judge(patient: Patient, look: (proof: SyncProof) => Finding): Promise<Finding> {
   const tried = await attemptOf(patient);

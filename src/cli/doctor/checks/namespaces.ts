@@ -40,6 +40,8 @@ const hasNamespace: Check = {
           mend: lookAtNamespace(hostNamespace),
         });
       case 'unknown':
+        if (found.why !== undefined)
+          return couldNotCheck(`namespace ${hostNamespace} cannot be read: ${found.why}`, { mend: 'run doctor again' });
         // A grant of rights there would be one in a namespace that is probably somebody else's.
         return patient.homeInstead === undefined
           ? couldNotCheck(`namespace ${hostNamespace} may not be read`, { mend: await readRight(patient) })
@@ -79,9 +81,9 @@ const hasMapped: Check = {
     const names = mappedNamespaces(patient);
     const { connection } = patient.cluster('host');
     const found = await Promise.all(names.map((name) => namespaceByAnyRight(patient, name)));
-    const bad = names.filter((_, index) => found[index] === 'missing' || found[index] === 'terminating');
-    const isMissing = (name: string) => found[names.indexOf(name)] === 'missing';
-    const unknown = found.filter((one) => one === 'unknown').length;
+    const bad = names.filter((_, index) => isBad(found[index]));
+    const isMissing = (name: string) => found[names.indexOf(name)]?.kind === 'missing';
+    const unknown = found.filter((one) => one.kind === 'unknown');
     if (bad.length > 0)
       return warning(`${counted(bad.length, 'namespace')} of a mapping cannot take copies`, {
         details: bad.map((name) => `${name}: ${isMissing(name) ? 'does not exist' : 'is being deleted'}`),
@@ -89,10 +91,15 @@ const hasMapped: Check = {
           .map((name) => (isMissing(name) ? `kubectl create namespace ${name}` : lookAtNamespace(name)))
           .join('; '),
       });
-    if (unknown > 0) {
+    const troubles = unknown.flatMap(({ why }) => why ?? []);
+    if (troubles.length > 0)
+      return couldNotCheck(`${counted(troubles.length, 'namespace')} of a mapping cannot be read: ${troubles[0]}`, {
+        mend: 'run doctor again',
+      });
+    if (unknown.length > 0) {
       // No Role of the chart has this right, and a namespace that is not there can have none.
       patient.takeLacked('host', await userOf(connection), [{ ...readNamespace, names }]);
-      return couldNotCheck(`${counted(unknown, 'namespace')} of a mapping may not be read`, {
+      return couldNotCheck(`${counted(unknown.length, 'namespace')} of a mapping may not be read`, {
         mend: `${rightsCommand(patient, 'host')}   # lets doctor read them; or kubectl get namespaces ${names.join(' ')}, with a kubectl that may`,
       });
     }
@@ -100,29 +107,38 @@ const hasMapped: Check = {
   },
 };
 
+type ByAnyRight = { kind: FoundNamespace['kind']; why?: string };
+
+function isBad(found: ByAnyRight | undefined): boolean {
+  return found?.kind === 'missing' || found?.kind === 'terminating';
+}
+
 /**
  * The ClusterRole of the chart has no right to read namespaces, and one to make Endpoints in them: a server that is asked to make one,
  * and to store nothing, says what the namespace lacks.
  */
-async function namespaceByAnyRight(patient: Patient, name: string): Promise<FoundNamespace['kind']> {
+async function namespaceByAnyRight(patient: Patient, name: string): Promise<ByAnyRight> {
   const { connection, client } = patient.cluster('host');
   const read = await checkNamespace(connection, name);
-  if (read.kind !== 'unknown') return read.kind;
+  if (read.kind !== 'unknown' || read.why !== undefined) return read;
   const metadata = { name: 'hostward-doctor', namespace: name };
   const answer = await client.wouldCreate(endpointsResource, { apiVersion: 'v1', kind: 'Endpoints', metadata });
   switch (answer.kind) {
     case 'ok':
     case 'alreadyExists':
-      return 'found';
+      return { kind: 'found' };
     case 'notFound':
-      return answer.name === name ? 'missing' : 'unknown';
+      return { kind: answer.name === name ? 'missing' : 'unknown' };
     case 'forbidden':
-      return answer.namespaceTerminating ? 'terminating' : 'unknown';
+      return { kind: answer.namespaceTerminating ? 'terminating' : 'unknown' };
     case 'refused':
       // Quotas and policies judge an object after its namespace.
-      return 'found';
+      return { kind: 'found' };
+    case 'failed':
+    case 'throttled':
+      return { kind: 'unknown', why: answer.message };
     default:
-      return 'unknown';
+      return { kind: 'unknown' };
   }
 }
 

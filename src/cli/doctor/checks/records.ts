@@ -12,7 +12,6 @@ import { counted, firstLines } from '../../../object/text/in-words.ts';
 import { isRecord, recordsIn } from '../../../object/text/json.ts';
 import { wayOutOfSetBack } from '../../../store/kubernetes/meta-record.ts';
 import { Seals } from '../../../store/kubernetes/trust/seals.ts';
-import { ClusterClient } from '../../line/cluster-client.ts';
 import type { Check } from '../patient/check.ts';
 import { couldNotCheck, type Finding, fault, faultOf, ok, warning } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
@@ -66,11 +65,13 @@ const answers: Check = {
     if (opened.kind === 'faults')
       return fault(`the cluster of the records cannot be asked: ${opened.faults[0]?.message}`, { mend });
     const connection = openConnection({ name: 'store', credentials: opened.credentials, clock, log: silentLog });
-    patient.takeRecordsCluster({ connection, client: new ClusterClient(connection) });
+    patient.takeRecordsCluster(connection);
     const probed = await probe(connection);
-    if (probed.kind === 'faults')
+    if (probed.kind === 'faults') {
+      patient.silent.add('records');
       return fault(`the cluster of the records does not answer: ${probed.faults[0]?.message}`, { mend });
-    const found = await checkNamespace(connection, namespace);
+    }
+    const found = await checkNamespace(patient.recordsCluster.connection, namespace);
     if (found.kind === 'missing')
       return fault(`${connection.server} has no namespace ${namespace} for the records`, {
         mend: `kubectl create namespace ${namespace}   # or correct the kubeconfig, if this is not the cluster; for lost records see hostward docs replicas`,

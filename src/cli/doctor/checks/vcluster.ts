@@ -28,6 +28,10 @@ const isOffInConfiguration: Check = {
   applies: hasSync,
   async look({ loaded, homeInstead }) {
     const found = loaded.warnings.filter(({ code }) => writerCodes.has(code));
+    if (found.length === 0 && !loaded.tellsOfVcluster)
+      return couldNotCheck('no file at hand says what vCluster syncs, and by default it syncs both kinds', {
+        mend: 'give the values of vCluster too: --config vcluster.yaml',
+      });
     if (found.length === 0) return ok('the configuration leaves no kind to two writers');
     const details = found.map((one) => formatFault(one));
     const { virtualClusterName, hostNamespace } = loaded.settings;

@@ -11,9 +11,13 @@ import type { Context } from '../../line/context.ts';
 import type { GoodConfiguration } from '../../line/load-settings.ts';
 import type { Options } from '../../line/parse-arguments.ts';
 import { programInPod } from '../../running/started-as.ts';
+import { AskedCluster } from './asked-cluster.ts';
 import type { Finding } from './finding.ts';
 import type { Meeting } from './meet.ts';
 import type { StoredRecords } from './stored-records.ts';
+
+/** The clusters that doctor asks more than once: both sides, and the one of the records. */
+export type AskedSide = Side | 'records';
 
 /** A cluster that has answered. */
 export interface ReachedCluster extends Meeting {
@@ -39,8 +43,10 @@ export class Patient {
   #loaded: GoodConfiguration | undefined;
   #recordsCluster: RecordsCluster | undefined;
   #records: StoredRecords | undefined;
-  /** Sides that could not be asked at all. */
-  readonly silent = new Set<Side>();
+  /** Clusters that could not be asked at all, or answered no more. */
+  readonly silent = new Set<AskedSide>();
+  /** Those that answered at first and then no more, with the first question that got no answer. */
+  readonly lost = new Map<AskedSide, string>();
   /** Where the pods of the account are, when it has no right in the host namespace, which is probably another one than meant. */
   homeInstead: string | undefined;
   /** What is to say of the namespace that the account was sent to. */
@@ -130,12 +136,22 @@ export class Patient {
     return cluster;
   }
 
-  takeCluster(side: Side, meeting: Meeting, connection: ClusterConnection): void {
+  takeCluster(side: Side, meeting: Meeting, opened: ClusterConnection): void {
+    const connection = this.#asked(side, opened);
     this.#reached.set(side, { ...meeting, connection, client: new ClusterClient(connection) });
   }
 
-  takeRecordsCluster(cluster: RecordsCluster): void {
-    this.#recordsCluster = cluster;
+  takeRecordsCluster(opened: ClusterConnection): void {
+    const connection = this.#asked('records', opened);
+    this.#recordsCluster = { connection, client: new ClusterClient(connection) };
+  }
+
+  #asked(side: AskedSide, connection: ClusterConnection): AskedCluster {
+    const silent = (why: string): void => {
+      this.silent.add(side);
+      this.lost.set(side, why);
+    };
+    return new AskedCluster(connection, { silent, stopping: this.stopping });
   }
 
   get recordsCluster(): RecordsCluster {

@@ -90,8 +90,8 @@ export const doctorCommand: CommandSpec = {
   maxOperands: 0,
   summary: 'Ask both live clusters, and the management API, whether all that Hostward needs is there',
   details: [
-    'Prints a line for each check with its verdict: ok, warning, fault, or could not check, which hides the checks that depend on it. Each finding has a code and the command that mends it; `hostward docs doctor` explains each code. Run it where the daemon runs, with the options of `hostward run`: the rights are those of the credentials that doctor uses.',
-    'The exit code is 0 without a fault; with --strict warnings count too. It is 1 with at least one fault, wherever it lies, and 3 when a cluster could not be asked at all.',
+    'Prints a line for each check with its verdict: ok, warning, fault, or could not check. Checks that depend on a fault or on what could not be checked are not made, and the last lines name them. Each finding has a code and the command that mends it; `hostward docs doctor` explains each code. Run it where the daemon runs, with the options of `hostward run`: the rights are those of the credentials that doctor uses.',
+    'The exit code is 0 without a fault; with --strict warnings count too. It is 1 with at least one fault, wherever it lies, and 3 when a cluster could not be asked at all or answered no more.',
     'doctor changes nothing. Only --active does: it makes a labelled Service with Endpoints and an EndpointSlice in the virtual cluster, waits for both copies on the host, changes and deletes them, within ten seconds, and leaves nothing behind, also after Ctrl-C.',
   ],
   options: [
