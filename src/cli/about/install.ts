@@ -1,6 +1,7 @@
 // `hostward install`: the samples of an installation with the names of one virtual cluster in them. In: the samples that the package
 // and the image bring along, and names. Out: one file, whose first lines say how it is used. It asks no cluster.
 import { join } from 'node:path';
+import { nearestKey } from '../../object/meta/nearest-key.ts';
 import { CommandFault, type Context, type ExitCode, exitCodes } from '../line/context.ts';
 import type { Options } from '../line/parse-arguments.ts';
 
@@ -14,6 +15,9 @@ const dnsLabel = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const longestRelease = 53;
 const longestNamespace = 63;
 
+const kinds = ['values', 'manifests', 'chart-values'] as const;
+type What = (typeof kinds)[number];
+
 interface Names {
   name: string;
   namespace: string;
@@ -22,7 +26,7 @@ interface Names {
 }
 
 export async function install(context: Context, options: Options): Promise<ExitCode> {
-  const [what = ''] = options.operands;
+  const what = whatOf(options.operands);
   const name = options.text('vcluster-name') ?? context.environment['VCLUSTER_NAME'];
   if (name === undefined)
     throw new CommandFault(exitCodes.usage, 'the name of the virtual cluster is not given', {
@@ -37,13 +41,24 @@ export async function install(context: Context, options: Options): Promise<ExitC
   return exitCodes.fine;
 }
 
+/** Before the options: who has mistaken the command would be asked for a name that it does not take. */
+function whatOf([given]: readonly string[]): What {
+  const what = kinds.find((one) => one === given);
+  if (what !== undefined) return what;
+  const near = given === undefined ? undefined : nearestKey(given, kinds);
+  const found = given === undefined ? 'nothing' : `"${given}"`;
+  throw new CommandFault(exitCodes.usage, `hostward install wants values, manifests or chart-values, found ${found}`, {
+    hint: near === undefined ? 'see hostward install --help' : `did you mean "${near}"? See hostward install --help`,
+  });
+}
+
 function checkName(option: string, name: string, longest: number): void {
   if (dnsLabel.test(name) && name.length <= longest) return;
   const wanted = `lower-case letters, digits and "-", at most ${longest} characters`;
   throw new CommandFault(exitCodes.usage, `--${option} wants ${wanted}, found "${name}"`);
 }
 
-async function textOf(context: Context, what: string, names: Names): Promise<string> {
+async function textOf(context: Context, what: What, names: Names): Promise<string> {
   const sample = async (file: string) =>
     filledIn(await context.files.read(join(context.packageFolder, 'config', file)), names);
   switch (what) {
@@ -56,7 +71,7 @@ async function textOf(context: Context, what: string, names: Names): Promise<str
     case 'chart-values':
       return chartValues(names);
     default:
-      throw new CommandFault(exitCodes.usage, `wanted values, manifests or chart-values, found "${what}"`);
+      return what satisfies never;
   }
 }
 

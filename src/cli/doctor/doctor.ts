@@ -37,8 +37,9 @@ export async function doctor(context: Context, options: Options): Promise<ExitCo
   const stopping = new AbortController();
   const forgetStop = context.onSignal('leave', () => stopping.abort());
   try {
-    if (options.text('rights') !== undefined) return await printLackedRights(context, options, stopping.signal);
-    const judged = await untilWell(context, options, { suppressed, waitMs, signal: stopping.signal });
+    const how = { waitMs, signal: stopping.signal };
+    if (options.text('rights') !== undefined) return await printLackedRights(context, options, how);
+    const judged = await untilWell(context, options, { ...how, suppressed });
     print(context.stdout, judged, options.choice('output') === 'json');
     return judged.exitCode;
   } finally {
@@ -59,9 +60,43 @@ function refuseBeforeAndAfter(options: Options): void {
   );
 }
 
-/** For `kubectl auth reconcile -f -`: the rights that are missing, and nothing else. */
-async function printLackedRights(context: Context, options: Options, signal: AbortSignal): Promise<ExitCode> {
+interface Waiting {
+  waitMs: number;
+  signal: AbortSignal;
+}
+
+/** For `kubectl auth reconcile -f -`: the rights that are missing, and nothing else. With --wait it asks again while a cluster is silent. */
+async function printLackedRights(context: Context, options: Options, { waitMs, signal }: Waiting): Promise<ExitCode> {
+  const { clock } = context;
+  const endMs = clock.now() + waitMs;
   const side = options.choice('rights') as 'host' | 'virtual';
+  for (;;) {
+    const { user, rights, name, obstacle, isUnanswered } = await lackedRights(context, options, { side, signal });
+    const leftMs = endMs - clock.now();
+    if (isUnanswered && leftMs > 0 && !signal.aborted) {
+      await pause(clock, Math.min(againMs, leftMs), signal);
+      continue;
+    }
+    if (rights.length === 0) {
+      context.stderr.write(
+        `no right is known to be missing in the ${side} cluster${obstacle && `; but ${obstacle}`}\n`,
+      );
+      return obstacle === '' ? exitCodes.fine : exitCodes.environment;
+    }
+    if (user === undefined)
+      throw new CommandFault(exitCodes.environment, `the ${side} cluster does not say whose credentials these are`, {
+        hint: 'grant what hostward doctor lists to the user of the kubeconfig',
+      });
+    context.stdout.write(grantsText({ user, name, lacked: rights }));
+    return exitCodes.fine;
+  }
+}
+
+async function lackedRights(
+  context: Context,
+  options: Options,
+  { side, signal }: { side: 'host' | 'virtual'; signal: AbortSignal },
+) {
   const patient = new Patient(context, options, signal);
   try {
     const { findings } = await examine(patient, [
@@ -74,21 +109,17 @@ async function printLackedRights(context: Context, options: Options, signal: Abo
       ...lostChecks,
     ]);
     const { user, rights } = patient.lacked.get(side) ?? { user: undefined, rights: [] };
-    if (rights.length === 0 || patient.silent.has(side)) {
-      const first = (wanted: CheckVerdict) => findings.find(({ verdict }) => verdict === wanted);
-      const obstacle = first('fault') ?? first('couldNotCheck');
-      const why = obstacle === undefined ? '' : `; but ${obstacle.code}: ${obstacle.says}`;
-      context.stderr.write(`no right is known to be missing in the ${side} cluster${why}\n`);
-      return obstacle === undefined ? exitCodes.fine : exitCodes.environment;
-    }
-    if (user === undefined)
-      throw new CommandFault(exitCodes.environment, `the ${side} cluster does not say whose credentials these are`, {
-        hint: 'grant what hostward doctor lists to the user of the kubeconfig',
-      });
-    // A configuration of the management API alone names none.
-    const name = patient.settings.virtualClusterName || 'management';
-    context.stdout.write(grantsText({ user, name, lacked: rights }));
-    return exitCodes.fine;
+    const first = (wanted: CheckVerdict) => findings.find(({ verdict }) => verdict === wanted);
+    const obstacle = first('fault') ?? first('couldNotCheck');
+    return {
+      user,
+      // What a cluster has said before its silence is not all.
+      rights: patient.silent.has(side) ? [] : rights,
+      // A configuration of the management API alone names none.
+      name: (patient.hasSync && patient.settings.virtualClusterName) || 'management',
+      obstacle: obstacle === undefined ? '' : `${obstacle.code}: ${obstacle.says}`,
+      isUnanswered: patient.silent.has(side) || findings.some((one) => one.isUnanswered),
+    };
   } finally {
     await patient.close();
   }
@@ -100,14 +131,14 @@ type JudgedRun = JudgedFindings & { exitCode: ExitCode };
 async function untilWell(
   context: Context,
   options: Options,
-  how: { suppressed: ReadonlySet<Code>; waitMs: number; signal: AbortSignal },
+  how: Waiting & { suppressed: ReadonlySet<Code> },
 ): Promise<JudgedRun> {
   const { clock } = context;
   const endMs = clock.now() + how.waitMs;
   let fineUntilMs: number | undefined;
   for (;;) {
     const judged = await once(context, options, how);
-    const isFine = judged.exitCode === exitCodes.fine;
+    const isFine = judged.exitCode === exitCodes.fine && !judged.findings.some(({ isUnanswered }) => isUnanswered);
     if (isFine && !judged.findings.some(({ mayPass }) => mayPass)) return judged;
     fineUntilMs = isFine ? (fineUntilMs ?? clock.now() + rolloutMs) : undefined;
     const leftMs = Math.min(endMs, fineUntilMs ?? endMs) - clock.now();

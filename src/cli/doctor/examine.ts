@@ -1,6 +1,6 @@
 // Runs the checks in their order. In: a patient. Out: a finding for each check that makes sense, and the checks that another one
 // hides. A fault of a command is a finding here: one check that fails must not hide the others.
-import { CommandFault } from '../line/context.ts';
+import { CommandFault, exitCodes } from '../line/context.ts';
 import { silenceOf } from './lost.ts';
 import type { Check } from './patient/check.ts';
 import type { Code } from './patient/codes.ts';
@@ -50,6 +50,7 @@ async function lookAt(check: Check, patient: Patient): Promise<Finding> {
     return await check.look(patient);
   } catch (thrown) {
     if (!(thrown instanceof CommandFault)) throw thrown;
-    return couldNotCheck(thrown.message, { mend: thrown.hint ?? 'run doctor again' });
+    const isUnanswered = thrown.exitCode === exitCodes.environment;
+    return couldNotCheck(thrown.message, { mend: thrown.hint ?? 'run doctor again', isUnanswered });
   }
 }

@@ -87,7 +87,11 @@ function jsonReport({ findings, hidden, suppressed, exitCode, isInterrupted }: J
   return `${JSON.stringify(report, undefined, 2)}\n`;
 }
 
-function named({ code, mayPass: _, ...finding }: CheckedFinding): { code: Code; category: Category; title: string } {
+function named({ code, mayPass: _, isUnanswered: __, ...finding }: CheckedFinding): {
+  code: Code;
+  category: Category;
+  title: string;
+} {
   return { code, ...entryOf(code), ...finding };
 }
 

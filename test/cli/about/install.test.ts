@@ -57,10 +57,13 @@ describe('hostward install', () => {
   });
 
   it.each([
+    [['bogus'], 'wants values, manifests or chart-values, found "bogus"'],
+    [['manifest'], 'did you mean "manifests"?'],
+    [[], 'found nothing'],
     [['values'], 'the name of the virtual cluster is not given'],
     [['values', '--vcluster-name', 'A b'], '--vcluster-name wants lower-case letters'],
-    [['everything', '--vcluster-name', 'a'], 'wanted values, manifests or chart-values, found "everything"'],
-    [['--vcluster-name', 'a'], 'wanted values, manifests or chart-values, found ""'],
+    [['everything', '--vcluster-name', 'a'], 'wants values, manifests or chart-values, found "everything"'],
+    [['--vcluster-name', 'a'], 'wants values, manifests or chart-values, found nothing'],
   ])('refuses %j in one sentence', async (words, sentence) => {
     const { code, out, err } = await install(...words);
     expect([code, out]).toEqual([2, '']);

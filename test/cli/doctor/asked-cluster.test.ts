@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { AskedCluster } from '../../../src/cli/doctor/patient/asked-cluster.ts';
+import { Patience } from '../../../src/cli/doctor/patient/patience.ts';
 import type { Answer } from '../../../src/cluster/answer.ts';
 import type { ApiRequest, ClusterConnection } from '../../../src/cluster/wire/connection.ts';
+import { VirtualClock } from '../../virtual-clock.ts';
 
 const review = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 const none: Answer = { kind: 'failed', status: undefined, retryAfterMs: undefined, message: 'no complete answer' };
@@ -18,7 +20,9 @@ function asked(isSilent: (path: string) => boolean) {
       return isSilent(path) ? none : some;
     },
   } as unknown as ClusterConnection;
-  const cluster = new AskedCluster(connection, { silent: (why) => told.push(why), stopping: stopping.signal });
+  const patience = new Patience(new VirtualClock(), () => {});
+  const silent = (why: string) => void told.push(why);
+  const cluster = new AskedCluster(connection, { silent, stopping: stopping.signal, patience });
   const ask = (path: string, method: ApiRequest['method'] = 'GET') => cluster.request({ method, path });
   return { ask, sent, told, stop: () => stopping.abort() };
 }

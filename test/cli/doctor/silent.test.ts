@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { type Clock, systemClock } from '../../../src/clock.ts';
 import { Stage } from './stage.ts';
 
 const stage = new Stage();
@@ -55,6 +56,42 @@ describe('hostward doctor with a cluster that gives no answer from the first que
     expect(checks.filter(({ verdict }) => verdict === 'fault').map((one) => one.code)).toEqual(['HW-301']);
     expect(of('HW-301')?.says).toContain(says);
     expect(code).toBe(3);
+  });
+});
+
+describe('hostward doctor --wait', () => {
+  /** At the first pause of two seconds the cluster is well again. */
+  const mendedAtPause = () => {
+    const pauses: number[] = [];
+    const clock: Clock = {
+      ...systemClock,
+      now: () => systemClock.now(),
+      after(delayMs, run) {
+        if (delayMs !== 2_000) return systemClock.after(delayMs, run);
+        pauses.push(delayMs);
+        stage.answers = [];
+        return systemClock.after(0, run);
+      },
+    };
+    return { clock, pauses };
+  };
+
+  it('looks again when a question got no answer, although nothing is at fault', async () => {
+    stage.answers = [{ side: 'host', resource: 'selfsubjectaccessreviews', code: 500 }];
+    const first = await stage.findings([]);
+    expect([first.code, first.of('HW-502')?.verdict]).toEqual([0, 'couldNotCheck']);
+    const { clock, pauses } = mendedAtPause();
+    const { code, of } = await stage.findings(['--wait', '5m'], { clock });
+    expect([code, of('HW-502')?.verdict, pauses.length]).toEqual([0, 'ok', 1]);
+  });
+
+  it('asks again for the rights that --rights prints', async () => {
+    stage.answers = [{ side: 'host', resource: 'selfsubjectaccessreviews', code: 500 }];
+    const first = await stage.doctor(['--rights', 'host']);
+    expect([first.code, first.err]).toEqual([3, expect.stringContaining('got no verdict')]);
+    const { clock, pauses } = mendedAtPause();
+    const { code, err } = await stage.doctor(['--rights', 'host', '--wait', '5m'], { clock });
+    expect([code, err, pauses.length]).toEqual([0, 'no right is known to be missing in the host cluster\n', 1]);
   });
 });
 

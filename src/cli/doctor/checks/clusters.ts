@@ -7,9 +7,10 @@ import { openConnection } from '../../../cluster/wire/transport.ts';
 import { type Compared, compareClusters } from '../../../daemon/clusters/compare-clusters.ts';
 import { silentLog } from '../../../log.ts';
 import type { Side } from '../../line/cluster-client.ts';
+import { nameOf } from '../patient/asked-cluster.ts';
 import type { Check } from '../patient/check.ts';
 import { judgeEndings } from '../patient/endings.ts';
-import { couldNotCheck, type Finding, fault, ok, warning } from '../patient/finding.ts';
+import { couldNotCheck, type Finding, fault, ok, unanswered, warning } from '../patient/finding.ts';
 import { meet } from '../patient/meet.ts';
 import { type Patient, readNamespace } from '../patient/patient.ts';
 import { userOf } from '../patient/surplus.ts';
@@ -56,7 +57,8 @@ async function reach(patient: Patient, side: Side): Promise<Finding> {
   if (opened.kind === 'faults') return silent(patient, side, opened.faults);
   const { credentials } = opened;
   const connection = openConnection({ name: side, credentials, clock, log: silentLog, version });
-  const result = await probe(connection);
+  const wait = { from: nameOf(connection), question: 'GET /version' };
+  const result = await patient.patience.during(wait, probe(connection));
   if (result.kind === 'faults') {
     await connection.close();
     const nobodyListens = result.faults.some(({ message }) => message.includes('connection refused'));
@@ -130,7 +132,7 @@ async function areTwo(patient: Patient): Promise<Finding> {
 
 /** Each side by itself, because the host may well show what the virtual cluster refuses. */
 async function untold(patient: Patient, { why, refusing }: Extract<Compared, { kind: 'unknown' }>): Promise<Finding> {
-  if (refusing.length === 0) return couldNotCheck(why, { mend: 'run doctor again' });
+  if (refusing.length === 0) return unanswered(why);
   const mends: string[] = [];
   if (refusing.includes('virtual')) {
     const names = [patient.settings.hostNamespace, 'kube-system'];

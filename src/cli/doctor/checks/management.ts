@@ -15,8 +15,10 @@ import type { Patient } from '../patient/patient.ts';
 const hasServer = (patient: Patient): boolean =>
   patient.settings.managementServer !== undefined && !patient.isBeforeInstallation;
 
-function ask({ settings }: Patient, path = '/readyz'): Promise<ServerAnswer> {
-  return askServer(new URL(path, settings.managementServer?.baseURL));
+function ask({ settings, patience }: Patient, path = '/readyz'): Promise<ServerAnswer> {
+  const { baseURL } = settings.managementServer ?? {};
+  const from = `the management server at ${baseURL}`;
+  return patience.during({ from, question: `GET ${path}` }, askServer(new URL(path, baseURL)));
 }
 
 /** Many programs have a /readyz, and kube-apiserver is one of them. This path is ours, and 401 is the answer to whoever has no key. */
@@ -77,7 +79,8 @@ const grantRights: Check = {
     const upstreams = new Upstreams({ ...parts, environment });
     const rights = new MissingRights({ ...parts, upstreams });
     try {
-      await rights.look();
+      const from = 'the clusters behind the management API';
+      await patient.patience.during({ from, question: 'which rights they grant' }, rights.look());
       return judgeUpstreams(patient, rights.health, placesOf(management));
     } finally {
       rights.stop();

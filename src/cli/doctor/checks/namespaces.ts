@@ -4,7 +4,7 @@ import { endpointsResource } from '../../../cluster/wire/scope.ts';
 import { mappingsOf, namedHostNamespaces } from '../../../config/settings/host-namespaces.ts';
 import { counted } from '../../../object/text/in-words.ts';
 import type { Check } from '../patient/check.ts';
-import { couldNotCheck, fault, ok, warning } from '../patient/finding.ts';
+import { couldNotCheck, fault, ok, unanswered, warning } from '../patient/finding.ts';
 import { type Patient, readNamespace } from '../patient/patient.ts';
 import { userOf } from '../patient/surplus.ts';
 import { homeInstead, nameNamespace } from './home.ts';
@@ -40,8 +40,7 @@ const hasNamespace: Check = {
           mend: lookAtNamespace(hostNamespace),
         });
       case 'unknown':
-        if (found.why !== undefined)
-          return couldNotCheck(`namespace ${hostNamespace} cannot be read: ${found.why}`, { mend: 'run doctor again' });
+        if (found.why !== undefined) return unanswered(`namespace ${hostNamespace} cannot be read: ${found.why}`);
         // A grant of rights there would be one in a namespace that is probably somebody else's.
         return patient.homeInstead === undefined
           ? couldNotCheck(`namespace ${hostNamespace} may not be read`, { mend: await readRight(patient) })
@@ -93,9 +92,7 @@ const hasMapped: Check = {
       });
     const troubles = unknown.flatMap(({ why }) => why ?? []);
     if (troubles.length > 0)
-      return couldNotCheck(`${counted(troubles.length, 'namespace')} of a mapping cannot be read: ${troubles[0]}`, {
-        mend: 'run doctor again',
-      });
+      return unanswered(`${counted(troubles.length, 'namespace')} of a mapping cannot be read: ${troubles[0]}`);
     if (unknown.length > 0) {
       // No Role of the chart has this right, and a namespace that is not there can have none.
       patient.takeLacked('host', await userOf(connection), [{ ...readNamespace, names }]);

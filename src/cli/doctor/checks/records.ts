@@ -66,7 +66,7 @@ const answers: Check = {
       return fault(`the cluster of the records cannot be asked: ${opened.faults[0]?.message}`, { mend });
     const connection = openConnection({ name: 'store', credentials: opened.credentials, clock, log: silentLog });
     patient.takeRecordsCluster(connection);
-    const probed = await probe(connection);
+    const probed = await probe(patient.recordsCluster.connection);
     if (probed.kind === 'faults') {
       patient.silent.add('records');
       return fault(`the cluster of the records does not answer: ${probed.faults[0]?.message}`, { mend });

@@ -67,6 +67,7 @@ export function noVerdict(unanswered: readonly string[]): Finding {
   const [first = ''] = unanswered;
   return couldNotCheck(`${counted(unanswered.length, 'review')} of rights got no verdict, first: ${first}`, {
     mend: listRights,
+    isUnanswered: true,
   });
 }
 

@@ -6,7 +6,7 @@ import { isUnserved } from '../../../cluster/wire/probe.ts';
 import { collectionPath, endpointsResource, type ResourceRef, servicesResource } from '../../../cluster/wire/scope.ts';
 import { endpointSlicesResource } from '../../../sync/kinds/endpointslices/endpointslice-kind.ts';
 import type { Side } from '../../line/cluster-client.ts';
-import { couldNotCheck, type Finding, fault } from '../patient/finding.ts';
+import { type Finding, fault, unanswered } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 
 const kinds: readonly ResourceRef[] = [servicesResource, endpointsResource, endpointSlicesResource];
@@ -45,8 +45,7 @@ interface Unlisted {
 function judge(side: Side, { ref, answer, isOff }: Unlisted): Finding {
   const message = answer.kind === 'notSent' ? 'not sent' : answer.message;
   const ready = "kubectl get --raw '/readyz?verbose'   # with the same kubeconfig";
-  if (answer.kind === 'throttled')
-    return couldNotCheck(`the ${side} cluster lists no ${ref.resource} now: ${message}`, { mend: 'run doctor again' });
+  if (answer.kind === 'throttled') return unanswered(`the ${side} cluster lists no ${ref.resource} now: ${message}`);
   if (isOff) {
     const shown = `kubectl get --raw /${ref.path}   # with the same kubeconfig; its API server has this version off`;
     const without = 'or set hostward.endpointSlices.enabled to false: Endpoints are synced all the same';

@@ -10,6 +10,7 @@ import type {
   StreamSink,
 } from '../../../cluster/wire/connection.ts';
 import type { AddressState, ClusterIdentity } from '../../../cluster/wire/same-cluster.ts';
+import type { Patience } from './patience.ts';
 
 /** A question of doctor is small, and its reader waits. */
 const answerWithinMs = 10_000;
@@ -20,20 +21,29 @@ const silentQuestions = 2;
 
 type Failed = Extract<Answer, { kind: 'failed' }>;
 
+export interface AskedClusterPorts {
+  /** Called once, when the cluster answers no more. */
+  silent(why: string): void;
+  stopping: AbortSignal;
+  patience: Patience;
+}
+
 export class AskedCluster implements ClusterConnection {
   readonly #connection: ClusterConnection;
   readonly #onSilent: (why: string) => void;
   readonly #stopping: AbortSignal;
+  readonly #patience: Patience;
   #silence: Failed | undefined;
   /** Questions without an answer since the last answer. */
   readonly #unanswered = new Set<string>();
   readonly #reviews = new Map<string, Failed>();
   #asking: Promise<boolean> | undefined;
 
-  constructor(connection: ClusterConnection, on: { silent(why: string): void; stopping: AbortSignal }) {
+  constructor(connection: ClusterConnection, on: AskedClusterPorts) {
     this.#connection = connection;
     this.#onSilent = on.silent;
     this.#stopping = on.stopping;
+    this.#patience = on.patience;
   }
 
   get name(): string {
@@ -55,7 +65,7 @@ export class AskedCluster implements ClusterConnection {
     if (known !== undefined && request.method !== 'DELETE') return known;
     // A list may be long.
     const timeoutMs = request.maxBytes === undefined ? { timeoutMs: answerWithinMs } : {};
-    const answer = await this.#connection.request({ ...timeoutMs, ...request });
+    const answer = await this.#send(question, { ...timeoutMs, ...request });
     if (request.signal?.aborted || this.#stopping.aborted) return answer;
     if (answer.kind === 'failed' && answer.status === undefined) await this.#weigh(question, answer);
     else this.#unanswered.clear();
@@ -96,11 +106,20 @@ export class AskedCluster implements ClusterConnection {
     this.#onSilent(answersAtAll ? `${answer.message}; it answers GET /version alone` : answer.message);
   }
 
+  #send(question: string, request: ApiRequest): Promise<Answer> {
+    return this.#patience.during({ from: nameOf(this), question }, this.#connection.request(request));
+  }
+
   async #answersAtAll(): Promise<boolean> {
     const request = { method: 'GET', path: '/version', timeoutMs: versionWithinMs } as const;
-    const answer = await this.#connection.request(request);
+    const answer = await this.#send('GET /version', request);
     return answer.kind !== 'failed' || answer.status !== undefined;
   }
+}
+
+/** Of a cluster in a sentence. */
+export function nameOf({ name, server }: Pick<ClusterConnection, 'name' | 'server'>): string {
+  return `${name === 'store' ? 'the cluster of the records' : `the ${name} cluster`} at ${server}`;
 }
 
 function questionOf({ method, path }: ApiRequest): string {

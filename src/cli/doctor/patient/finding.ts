@@ -14,6 +14,8 @@ export interface Finding {
   mend?: string;
   /** What a rollout may mend by itself, so that --wait looks again. */
   mayPass?: boolean;
+  /** No answer came, so that another look may give a verdict: --wait looks again. */
+  isUnanswered?: boolean;
 }
 
 export interface CheckedFinding extends Finding {
@@ -24,7 +26,7 @@ export function ok(says: string): Finding {
   return { verdict: 'ok', says };
 }
 
-type More = Pick<Finding, 'details' | 'mend' | 'mayPass'>;
+type More = Pick<Finding, 'details' | 'mend' | 'mayPass' | 'isUnanswered'>;
 
 export function fault(says: string, more: More = {}): Finding {
   return { verdict: 'fault', says, ...more };
@@ -42,6 +44,11 @@ export function warning(says: string, more: More = {}): Finding {
 /** `mend`: how to have it checked after all. */
 export function couldNotCheck(says: string, more: More & { mend: string }): Finding {
   return { verdict: 'couldNotCheck', says, ...more };
+}
+
+/** A moment's trouble of a server, which is no verdict. */
+export function unanswered(says: string): Finding {
+  return couldNotCheck(says, { mend: 'run doctor again', isUnanswered: true });
 }
 
 export const interrupted = couldNotCheck('interrupted', { mend: 'run doctor again' });

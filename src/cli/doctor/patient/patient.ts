@@ -14,6 +14,7 @@ import { programInPod } from '../../running/started-as.ts';
 import { AskedCluster } from './asked-cluster.ts';
 import type { Finding } from './finding.ts';
 import type { Meeting } from './meet.ts';
+import { Patience } from './patience.ts';
 import type { StoredRecords } from './stored-records.ts';
 
 /** The clusters that doctor asks more than once: both sides, and the one of the records. */
@@ -37,6 +38,7 @@ export const readNamespace: Permission = { verb: 'get', group: '', resource: 'na
 export class Patient {
   readonly context: Context;
   readonly options: Options;
+  readonly patience: Patience;
   /** Fires at Ctrl-C. */
   readonly stopping: AbortSignal;
   readonly #reached = new Map<Side, ReachedCluster>();
@@ -67,6 +69,7 @@ export class Patient {
     this.context = context;
     this.options = options;
     this.stopping = stopping;
+    this.patience = new Patience(context.clock, (line) => context.stderr.write(line));
   }
 
   get isBeforeInstallation(): boolean {
@@ -151,7 +154,7 @@ export class Patient {
       this.silent.add(side);
       this.lost.set(side, why);
     };
-    return new AskedCluster(connection, { silent, stopping: this.stopping });
+    return new AskedCluster(connection, { silent, stopping: this.stopping, patience: this.patience });
   }
 
   get recordsCluster(): RecordsCluster {
