@@ -8,7 +8,7 @@ import { managedByLabel, mirroringController, serviceLabel } from '../../../sync
 import { endpointSlicesResource } from '../../../sync/kinds/endpointslices/endpointslice-kind.ts';
 import { leaderKey, markerLabel } from '../../../sync/plan/keys/reserved-keys.ts';
 import type { Check } from '../patient/check.ts';
-import { couldNotCheck, type Finding, fault, ok, warning } from '../patient/finding.ts';
+import { couldNotCheck, type Finding, fault, ok, unread, warning } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 
 const hasOwner: Check = {
@@ -28,9 +28,11 @@ const hasOwner: Check = {
     if (answer.kind === 'ok' && answer.object.metadata.labels?.['app'] === 'vcluster')
       return ok(`Service ${namespace}/${name} exists`);
     if (answer.kind !== 'ok' && answer.kind !== 'notFound')
-      return couldNotCheck(`Service ${namespace}/${name} cannot be read: ${saidBy(answer)}`, {
-        mend: `kubectl -n ${namespace} get service ${name}   # with a kubectl that may`,
-      });
+      return unread(
+        `the owner of the copies, Service ${namespace}/${name},`,
+        answer,
+        `kubectl -n ${namespace} get service ${name}`,
+      );
     const others = await virtualClusters(patient);
     // A Service without the label counts, unless another one has it, or it is only a name for something elsewhere.
     if (answer.kind === 'ok' && others.length === 0 && !isAlias(answer.object))
@@ -63,12 +65,9 @@ async function virtualClusters(patient: Patient): Promise<string[]> {
   return listed.objects.flatMap(({ metadata: { name = '' } }) => (name.endsWith('-headless') ? [] : [name]));
 }
 
-function saidBy(answer: { kind: string; message?: string }): string {
-  return answer.message ?? answer.kind;
-}
-
-/** The rights are there, so it was a moment's trouble. */
-const again = 'run doctor again';
+/** Whether the namespace is the one that is meant; what HW-502 says of another one is enough. */
+const isInstalled = (patient: Patient): boolean =>
+  patient.hasSync && !patient.isBeforeInstallation && patient.homeInstead === undefined;
 
 /** A controller that works is done long before. */
 const settledMs = 30_000;
@@ -77,8 +76,8 @@ const mostCopies = 500;
 
 const mirrors: Check = {
   code: 'HW-309',
-  needs: ['HW-301', 'HW-306', 'HW-502'],
-  applies: (patient) => patient.hasSync && !patient.isBeforeInstallation && patient.settings.endpointsEnabled,
+  needs: ['HW-301', 'HW-306'],
+  applies: (patient) => isInstalled(patient) && patient.settings.endpointsEnabled,
   async look(patient) {
     const { hostNamespace, virtualClusterName } = patient.settings;
     const { client } = patient.cluster('host');
@@ -86,8 +85,9 @@ const mirrors: Check = {
       labelSelector: `${markerLabel}=${virtualClusterName}`,
     });
     const services = await client.tryList(servicesResource, hostNamespace);
-    if (copies.kind === 'failed' || services.kind === 'failed')
-      return couldNotCheck('the copies on the host cannot be listed', { mend: again });
+    if (copies.kind === 'failed') return unread(`the copies in ${hostNamespace}`, copies.answer, copiesOf(patient));
+    if (services.kind === 'failed')
+      return unread(`the Services in ${hostNamespace}`, services.answer, `kubectl -n ${hostNamespace} get services`);
     const selectorless = new Set(
       services.objects.filter(({ spec }) => !hasSelector(spec)).map(({ metadata }) => metadata.name),
     );
@@ -101,9 +101,11 @@ const mirrors: Check = {
       labelSelector: `${managedByLabel}=${mirroringController}`,
     });
     if (slices.kind === 'failed')
-      return couldNotCheck('EndpointSlices of the host may not be listed', {
-        mend: `kubectl -n ${hostNamespace} get endpointslices -l ${managedByLabel}=${mirroringController}   # with a kubectl that may`,
-      });
+      return unread(
+        `the mirrored slices in ${hostNamespace}`,
+        slices.answer,
+        `kubectl -n ${hostNamespace} get endpointslices -l ${managedByLabel}=${mirroringController}`,
+      );
     const served = new Set(slices.objects.map(({ metadata }) => metadata.labels?.[serviceLabel]));
     const without = wanted
       .slice(0, mostCopies)
@@ -111,6 +113,10 @@ const mirrors: Check = {
     return judgeMirrors(hostNamespace, wanted.length, without);
   },
 };
+
+function copiesOf({ settings: { hostNamespace, virtualClusterName } }: Patient): string {
+  return `kubectl -n ${hostNamespace} get endpoints -l ${markerLabel}=${virtualClusterName}`;
+}
 
 function judgeMirrors(namespace: string, wanted: number, without: readonly string[]): Finding {
   if (without.length === 0)
@@ -142,14 +148,14 @@ function isMirrored({ metadata, subsets }: KubeObject, nowMs: number): boolean {
 
 const hasNoOthers: Check = {
   code: 'HW-310',
-  needs: ['HW-301', 'HW-306', 'HW-502'],
-  applies: (patient) => patient.hasSync && !patient.isBeforeInstallation,
+  needs: ['HW-301', 'HW-306'],
+  applies: isInstalled,
   async look(patient) {
     const { hostNamespace: namespace, virtualClusterName } = patient.settings;
     const listed = await patient.cluster('host').client.tryList(endpointsResource, namespace, {
       labelSelector: `${markerLabel},${markerLabel}!=${virtualClusterName}`,
     });
-    if (listed.kind === 'failed') return couldNotCheck('the copies on the host cannot be listed', { mend: again });
+    if (listed.kind === 'failed') return unread(`the copies in ${namespace}`, listed.answer, copiesOf(patient));
     const counts = new Map<string, number>();
     for (const { metadata } of listed.objects) {
       const name = metadata.labels?.[markerLabel] ?? '';
@@ -168,5 +174,5 @@ const hasNoOthers: Check = {
 };
 
 export const ownerChecks: readonly Check[] = [hasOwner];
-/** After the rights, because without them nothing can be listed. */
+/** After the rights, which say more of a list that may not be read. */
 export const mirrorChecks: readonly Check[] = [mirrors, hasNoOthers];

@@ -3,7 +3,7 @@ import { leasesResource } from '../../../cluster/wire/scope.ts';
 import { needsLease } from '../../../daemon/clusters/lease.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import type { Check } from '../patient/check.ts';
-import { couldNotCheck, type Finding, fault, ok, warning } from '../patient/finding.ts';
+import { couldNotCheck, type Finding, fault, ok, unread, warning } from '../patient/finding.ts';
 
 const areElected: Check = {
   code: 'HW-601',
@@ -37,9 +37,7 @@ const leaseFits: Check = {
           })
         : ok('no lease, and none is wanted');
     if (answer.kind !== 'ok')
-      return couldNotCheck(`the lease ${namespace}/${name} may not be read`, {
-        mend: `kubectl -n ${namespace} get lease ${name} -o yaml   # with a kubectl that may`,
-      });
+      return unread(`the lease ${namespace}/${name}`, answer, `kubectl -n ${namespace} get lease ${name} -o yaml`);
     const { holder, renewed, renewedMs, endsMs } = leaseOf(answer.object['spec']);
     const nowMs = patient.context.clock.wallTime().getTime();
     const madeMs = Date.parse(answer.object.metadata.creationTimestamp ?? '') || nowMs;

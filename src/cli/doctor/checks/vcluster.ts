@@ -12,7 +12,7 @@ import { toPlain } from '../../../config/yaml/tree.ts';
 import { counted } from '../../../object/text/in-words.ts';
 import { isRecord } from '../../../object/text/json.ts';
 import type { Check } from '../patient/check.ts';
-import { couldNotCheck, fault, ok } from '../patient/finding.ts';
+import { couldNotCheck, fault, ok, unread } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 import { chartVersion } from '../patient/versions.ts';
 import { writerCodes } from './configuration.ts';
@@ -56,7 +56,7 @@ const isOffWhereItRuns: Check = {
       return couldNotCheck(`there is no Secret ${namespace}/${name}`, {
         mend: `kubectl -n ${namespace} get secrets   # vCluster 0.20 and later keep their values in vc-config-NAME; is ${virtualClusterName} the name?`,
       });
-    if (answer.kind !== 'ok') return couldNotCheck(`Secret ${namespace}/${name} may not be read`, { mend: read });
+    if (answer.kind !== 'ok') return unread(`Secret ${namespace}/${name}`, answer, read);
     const values = valuesIn(answer.object);
     if (values === undefined) return couldNotCheck(`Secret ${namespace}/${name} holds no values`, { mend: read });
     patient.runningSidecars = sidecarsIn(values).length;

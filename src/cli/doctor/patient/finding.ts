@@ -1,4 +1,5 @@
 // What a check of `hostward doctor` found: a verdict, a line about it, and how to mend it.
+import type { Answer } from '../../../cluster/answer.ts';
 import type { ClusterFault } from '../../../cluster/errors.ts';
 import type { Code } from './codes.ts';
 
@@ -49,6 +50,19 @@ export function couldNotCheck(says: string, more: More & { mend: string }): Find
 /** A moment's trouble of a server, which is no verdict. */
 export function unanswered(says: string): Finding {
   return couldNotCheck(says, { mend: 'run doctor again', isUnanswered: true });
+}
+
+/** What the server said in place of an object or a list. `kubectl` shows it to who may read it. */
+export function unread(what: string, answer: Exclude<Answer, { kind: 'ok' }>, kubectl: string): Finding {
+  if (answer.kind === 'forbidden')
+    return couldNotCheck(`${what} may not be read: ${answer.message}`, {
+      mend: `${kubectl}   # with a kubectl that may`,
+    });
+  const said = answer.kind === 'notSent' ? 'the question was not sent' : answer.message;
+  return {
+    ...unanswered(`${what} cannot be read: ${said}`),
+    mend: `${kubectl}   # with the same kubeconfig; then run doctor again`,
+  };
 }
 
 export const interrupted = couldNotCheck('interrupted', { mend: 'run doctor again' });

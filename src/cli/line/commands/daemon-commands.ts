@@ -104,7 +104,11 @@ export const doctorCommand: CommandSpec = {
       summary: 'as --pre, for the manifests in FILE, such as the output of helm template; - is standard input',
     },
     { name: 'active', summary: 'also make test objects, see their copies on the host, and delete them' },
-    { name: 'wait', value: 'DURATION', summary: 'look again until no fault is left and all is answered, at most this long, like 2m' },
+    {
+      name: 'wait',
+      value: 'DURATION',
+      summary: 'look again until no fault is left and all is answered, at most this long, like 2m',
+    },
     { name: 'suppress', value: 'CODE', repeats: true, summary: 'leave a check out of the report and the exit code' },
     { name: 'strict', summary: 'warnings count as faults' },
     {
