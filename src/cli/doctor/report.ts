@@ -75,6 +75,9 @@ function summary({ findings, hidden, suppressed, isInterrupted }: JudgedFindings
   return [
     `${isInterrupted ? 'interrupted after ' : ''}${parts.join(', ')}`,
     ...notMade,
+    ...(findings.some(({ code, verdict }) => code === 'HW-101' && verdict === 'fault')
+      ? ['no other check was made, because all of them need HW-101']
+      : []),
     ...(suppressed.length === 0
       ? []
       : [`suppressed: ${suppressed.map(({ code, verdict }) => `${code} (${words[verdict]})`).join(', ')}`]),

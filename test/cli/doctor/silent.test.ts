@@ -41,6 +41,11 @@ describe('hostward doctor with a cluster that answers at first and then no more'
     const { out } = await stage.doctor([]);
     expect(out).toMatch(/\n\d+ checks were not made, because they need HW-311: HW-305, HW-306, /);
   });
+
+  it('says that nothing else was looked at when the configuration cannot be used', async () => {
+    const { out } = await stage.doctor([], { text: 'hostward: {nothing: 1}' });
+    expect(out).toContain('no other check was made, because all of them need HW-101');
+  });
 });
 
 describe('hostward doctor with a cluster that gives no answer from the first question on', () => {

@@ -103,7 +103,7 @@ export class AskedCluster implements ClusterConnection {
     if (this.#silence !== undefined || this.#stopping.aborted) return;
     if (answersAtAll && this.#unanswered.size < silentQuestions) return;
     this.#silence = answer;
-    this.#onSilent(answersAtAll ? `${answer.message}; it answers GET /version alone` : answer.message);
+    this.#onSilent(answersAtAll ? `${answer.message}; it still answers GET /version` : answer.message);
   }
 
   #send(question: string, request: ApiRequest): Promise<Answer> {
