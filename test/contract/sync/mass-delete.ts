@@ -104,6 +104,7 @@ export function massDeleteSuite(backend: () => SyncBackend): void {
           return daemon.status.verdict.sentence.includes('is a lie') || undefined;
         });
         expect(daemon.status.listsInDoubt).toMatchObject([{ deletes: count, isLie: true }]);
+        expect(daemon.logged.filter(({ msg }) => msg.includes('is a lie'))).toHaveLength(1);
         const byName = interferer.seen.filter(
           (one) => one.resource === resource && one.method === 'GET' && one.name !== '',
         );

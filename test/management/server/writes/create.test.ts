@@ -6,8 +6,10 @@ setUp();
 
 describe('create', () => {
   it('the server sets uid, version, generation, time and managers', async () => {
-    const { code, body } = await create({ metadata: { name: fresh() }, spec: { user: 'alice', displayName: 'CI' } });
+    const spec = { user: 'alice', displayName: 'CI' };
+    const { code, body, headers } = await create({ metadata: { name: fresh() }, spec });
     expect(code).toBe(201);
+    expect(String(headers['warning'])).toMatch(/shown in this answer alone.*hostward keys rotate NAME/);
     expect(body).toMatchObject({
       kind: 'OwnedAccessKey',
       apiVersion: 'management.platform/v1',
