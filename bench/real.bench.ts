@@ -19,7 +19,7 @@ const { values } = parseArgs({
     virtual: { type: 'string' },
     host: { type: 'string' },
     count: { type: 'string', default: '10000' },
-    pairs: { type: 'string', default: '5' },
+    pairs: { type: 'string', default: '7' },
     profile: { type: 'string' },
     /** A list from drain, patches, live, latency. */
     only: { type: 'string' },
