@@ -17,6 +17,7 @@ import { liars, MissedChanges } from '../oracles/rules/missed-changes.ts';
 import { NoList } from '../oracles/rules/no-list.ts';
 import { OneName } from '../oracles/rules/one-name.ts';
 import { OwnWrites } from '../oracles/rules/own-writes.ts';
+import { Policy } from '../oracles/rules/policy.ts';
 import { TriedAgain } from '../oracles/rules/tried-again.ts';
 import { WatchedOn } from '../oracles/rules/watched-on.ts';
 import { ProvenTruth } from '../oracles/truth/proven-truth.ts';
@@ -124,6 +125,7 @@ export async function play(schedule: Schedule, { faultless, tell, corrupt }: Pla
     new Futures(world, board),
     new OneName(world, board),
     new OwnWrites(world, board, faults),
+    new Policy(world, board, faults),
     new AfterOutage(world, board, faults),
     new TriedAgain(world, board, faults),
     new WatchedOn(world, board, faults),
