@@ -1,10 +1,11 @@
 // The daemon as its own process, as an operator runs it: killed in the middle of its work, stopped, or started without the
 // necessary rights.
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { hostNamespace, type SyncBackend, until, virtualCluster } from './backend.ts';
-import { roleRights } from './rights.ts';
+import { roleRights, virtualRights } from './rights.ts';
 import { ipsOf, SyncStage, subsetsOf } from './stage.ts';
 
 const main = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
@@ -34,16 +35,18 @@ export function processSuite(backend: () => SyncBackend): void {
       stage.close();
     });
 
-    const run = (leaderElection: string): Running => {
-      const configuration = stage.file(`hostward: { leaderElection: ${leaderElection}, listen: "127.0.0.1:0" }\n`);
+    /** Options of both clusters and a configuration. */
+    const optionsFor = (configuration: object): string[] => {
       const kubeconfigs = (['virtual', 'host'] as const).flatMap((side) => [
         `--${side}-kubeconfig`,
         stage.file(backend()[side].kubeconfig(), 'kubeconfig'),
       ]);
       const names = ['--vcluster-name', virtualCluster, '--host-namespace', hostNamespace];
-      const child = spawn(process.execPath, [main, 'run', '-c', configuration, ...names, ...kubeconfigs], {
-        stdio: ['ignore', 'ignore', 'pipe'],
-      });
+      return ['-c', stage.file(JSON.stringify(configuration)), ...names, ...kubeconfigs];
+    };
+    const run = (leaderElection: string, more: object = {}): Running => {
+      const options = optionsFor({ hostward: { leaderElection, listen: '127.0.0.1:0', ...more } });
+      const child = spawn(process.execPath, [main, 'run', ...options], { stdio: ['ignore', 'ignore', 'pipe'] });
       let stderr = '';
       child.stderr?.setEncoding('utf8').on('data', (text: string) => {
         stderr += text;
@@ -110,6 +113,40 @@ export function processSuite(backend: () => SyncBackend): void {
       expect(
         (await stage.list('virtual', 'endpoints')).filter(({ metadata }) => metadata.namespace === stage.tenant),
       ).toHaveLength(pairs);
+    });
+
+    it('doctor --active finds nothing wrong, sees both copies come, change and go, and leaves nothing behind', {
+      timeout: 120_000,
+    }, async () => {
+      const resources = ['endpoints', 'endpointslices'];
+      const verbs = ['get', 'list', 'watch', 'create', 'patch', 'delete'];
+      await backend().virtual.grant([
+        ...virtualRights,
+        { group: '', resources: ['services', 'endpoints'], verbs },
+        { group: 'discovery.k8s.io', resources: ['endpointslices'], verbs },
+      ]);
+      const on = { enabled: true };
+      const kinds = { endpoints: on, endpointSlices: on };
+      run('never', kinds);
+      await stage.pair({ name: 'web' });
+      await until('a copy', async () => await stage.copy('web'), 60_000);
+      const own = { enabled: false };
+      const options = optionsFor({
+        hostward: { leaderElection: 'never', listen: '127.0.0.1:0', ...kinds },
+        sync: { toHost: { endpoints: own, endpointSlices: own } },
+      });
+      const { stdout } = await promisify(execFile)(process.execPath, [main, 'doctor', '--active', '-o', 'json', ...options]);
+      const { exitCode, checks } = JSON.parse(stdout) as { exitCode: number; checks: { code: string; verdict: string }[] };
+      const proved = checks.filter(({ code }) => code.startsWith('HW-9')).map(({ code, verdict }) => `${code} ${verdict}`);
+      expect([exitCode, proved]).toEqual([0, ['901', '902', '903', '904', '905'].map((code) => `HW-${code} ok`)]);
+      const left = async () => {
+        const lists = (['virtual', 'host'] as const).flatMap((side) =>
+          ['services', ...resources].map((resource) => stage.list(side, resource)),
+        );
+        return (await Promise.all(lists)).flat().filter(({ metadata }) => metadata.name?.includes('hostward-doctor'));
+      };
+      // The controllers take back what they have made for it.
+      await until('nothing that is left', async () => ((await left()).length === 0 ? true : undefined));
     });
 
     it('on SIGTERM it releases the lease and exits with 0', async () => {
