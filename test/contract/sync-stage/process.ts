@@ -135,10 +135,12 @@ export function processSuite(backend: () => SyncBackend): void {
         hostward: { leaderElection: 'never', listen: '127.0.0.1:0', ...kinds },
         sync: { toHost: { endpoints: own, endpointSlices: own } },
       });
-      const { stdout } = await promisify(execFile)(process.execPath, [main, 'doctor', '--active', '-o', 'json', ...options]);
-      const { exitCode, checks } = JSON.parse(stdout) as { exitCode: number; checks: { code: string; verdict: string }[] };
-      const proved = checks.filter(({ code }) => code.startsWith('HW-9')).map(({ code, verdict }) => `${code} ${verdict}`);
-      expect([exitCode, proved]).toEqual([0, ['901', '902', '903', '904', '905'].map((code) => `HW-${code} ok`)]);
+      const words = ['doctor', '--active', '-o', 'json', ...options];
+      const { stdout } = await promisify(execFile)(process.execPath, [main, ...words]);
+      const report: { exitCode: number; checks: { code: string; verdict: string }[] } = JSON.parse(stdout);
+      const proofs = report.checks.filter(({ code }) => code.startsWith('HW-9'));
+      const wanted = ['901', '902', '903', '904', '905'].map((number) => `HW-${number} ok`);
+      expect([report.exitCode, proofs.map(({ code, verdict }) => `${code} ${verdict}`)]).toEqual([0, wanted]);
       const left = async () => {
         const lists = (['virtual', 'host'] as const).flatMap((side) =>
           ['services', ...resources].map((resource) => stage.list(side, resource)),
