@@ -1,7 +1,7 @@
 // What references name (DESIGN 4.12): copies of Secrets and ConfigMaps on the host, imports on the virtual side, and their names.
 
 import { type NameOnHost, strangersReferences } from './claims.ts';
-import { adoptLeftImports } from './left-imports.ts';
+import { adoptLeftImports, payloadOf } from './left-imports.ts';
 import type { History } from './words/history.ts';
 import { annotationsOf, canonical, type JsonMap, keyOf, labelsOf, listBelow, objectKey, own } from './words/json.ts';
 import {
@@ -146,6 +146,13 @@ export class References {
       const hostLabel = naming.labelKey(label);
       if (hostLabel !== undefined && !settings.isExcludedLabel(label)) labels[hostLabel] = value;
     }
+    // DESIGN 3.9: what people of the host put on a copy is theirs, reserved or not; what the tenant has taken away goes.
+    const given = history.versions('virtual', objectKey(virtual)).flatMap((one) => Object.keys(labelsOf(one)));
+    const tenants = new Set(given.map((label) => naming.labelKey(label)));
+    const last = history.last('host', hostKey);
+    const isSame = last?.metadata.uid === history.now('host', hostKey)?.metadata.uid;
+    for (const [label, value] of Object.entries(isSame ? labelsOf(last) : {}))
+      if (!tenants.has(label)) labels[label] ??= value;
     const annotations: { [key: string]: string } = { ...sixOf(virtual, place) };
     if (naming.isMapped) annotations[INSTANCE] = instanceOf(naming);
     const { apiVersion: _a, kind: _k, metadata: _m, ...payload } = virtual as unknown as JsonMap;
@@ -154,7 +161,7 @@ export class References {
       namespace: place.namespace,
       labels: { ...labels, ...markerLabels(namespace, naming) },
       annotations,
-      ownerReferences: this.owners(virtual, history.now('host', hostKey), history.last('host', hostKey)),
+      ownerReferences: this.owners(virtual, history.now('host', hostKey), last),
     };
     return { apiVersion: virtual.apiVersion, kind, metadata, ...payload } as ExpectedObject['object'];
   }
@@ -187,13 +194,22 @@ export class References {
     const [namespace = '', name = ''] = rest.split('/');
     const { apiVersion: _a, kind: _k, metadata: _m, ...payload } = host as unknown as JsonMap;
     const metadata = { name, namespace, annotations: { [IMPORTED_FROM]: host.metadata.uid } };
-    const object = { apiVersion: host.apiVersion, kind: host.kind, metadata, ...payload };
+    const isCounted = this.asked.get(key) === true;
+    // In step only while something counted refers to it (DESIGN 4.12): else as it was, or as its source was since.
+    const now = this.history.now('virtual', key);
+    const versions = [
+      ...this.history.versions('virtual', key),
+      ...this.history.versions('host', this.importableKey(key)),
+    ];
+    const stands = !isCounted && now !== undefined && versions.some((one) => payloadOf(one) === payloadOf(now));
+    const { apiVersion: _v, kind: _n, metadata: _o, ...standing } = (now ?? host) as unknown as JsonMap;
+    const object = { apiVersion: host.apiVersion, kind: host.kind, metadata, ...(stands ? standing : payload) };
     const open = [{ path: ['metadata', 'labels'], mayLack: true as const }];
     return {
       side: 'virtual',
       object: object as ExpectedObject['object'],
       open,
-      exists: this.asked.get(key) === true ? 'must' : 'may',
+      exists: isCounted ? 'must' : 'may',
       because: 'DESIGN 4.12: imported',
     };
   }

@@ -90,7 +90,13 @@ function hostValues(of: CopyCase, patched: Patched, map: MapName, key: string): 
   const answer = reversed(theirs, map, key, virtualKey ?? key, claim.around, history);
   if (answer.ok) return answer.isUnsure === true ? [forward, theirs] : [forward];
   const tenant = history.keyEvents('virtual', objectKey(of.virtual), map, virtualKey ?? key);
-  return tenant.length === 0 && pair.isSteady && settings.flowsBack ? [theirs] : [forward, theirs];
+  // Without a base virtual wins for every key that it has.
+  const editedMs = events.at(-1)?.atMs ?? 0;
+  const isBaseless = history
+    .deedsOn('host', claim.hostKey)
+    .some(({ after, atMs }) => atMs >= editedMs && own(annotationsOf(after), BASE) === undefined);
+  const isSure = tenant.length === 0 && pair.isSteady && settings.flowsBack && !isBaseless;
+  return isSure ? [theirs] : [forward, theirs];
 }
 
 function mapExpected(of: CopyCase, patched: Patched, map: MapName): { readonly [key: string]: string } {

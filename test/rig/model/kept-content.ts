@@ -5,7 +5,7 @@ import { type Claim, type NameOnHost, render } from './claims.ts';
 import { type ContentKind, isContent, openMarks, type References } from './content.ts';
 import { payloadOf } from './left-imports.ts';
 import type { History } from './words/history.ts';
-import { annotationsOf, type JsonMap, keyOf, objectKey, own } from './words/json.ts';
+import { annotationsOf, keyOf, objectKey, own } from './words/json.ts';
 import { IMPORTED_FROM } from './words/marks.ts';
 import type { PatchEntry, Settings, SyncedKind } from './words/settings.ts';
 import type { ExpectedObject, PlainKind, PlainObject } from './words/types.ts';
@@ -67,7 +67,7 @@ export class KeptContent {
     return object && { side: 'host', object, open: openMarks, exists: 'may', because };
   }
 
-  /** Imports without a reference. They are in step only while they are referred to (DESIGN 4.12): as they were, or as their source was since. */
+  /** Imports without a reference. */
   get imports(): readonly ExpectedObject[] {
     const { history, references } = this;
     return history.keysOf('virtual').flatMap((key): ExpectedObject[] => {
@@ -79,12 +79,7 @@ export class KeptContent {
       if (!isOfNow || !isOpen) return [];
       const wasThere = own(annotationsOf(history.start('virtual', key)), IMPORTED_FROM) === mark;
       const expected = wasThere || this.wasAskedFor(key) ? references.importOf(key) : undefined;
-      if (expected === undefined) return [];
-      const earlier = [...history.versions('virtual', key), ...history.versions('host', references.importableKey(key))];
-      const isEarlier = earlier.some((one) => payloadOf(one) === payloadOf(now));
-      const { apiVersion: _a, kind: _k, metadata: _m, ...payload } = now as unknown as JsonMap;
-      const object = isEarlier ? { ...expected.object, ...payload } : expected.object;
-      return [{ ...expected, object: object as ExpectedObject['object'], exists: 'may' }];
+      return expected === undefined ? [] : [{ ...expected, exists: 'may' }];
     });
   }
 

@@ -2,6 +2,7 @@
 // reaches further than its rule is a hole in the net.
 import { describe, expect, it } from 'vitest';
 import { expectationOf } from '../model/model.ts';
+import { generatedName } from '../model/words/names.ts';
 import type { CalmPoint, Deed, Json, PlainObject } from '../model/words/types.ts';
 import { judge } from '../oracles/judge.ts';
 
@@ -21,10 +22,11 @@ const six = {
 };
 const marks = { 'vcluster.loft.sh/managed-by': 'vc', 'vcluster.loft.sh/namespace': 't1' };
 
-function object(kind: 'Endpoints' | 'Service', metadata: object): PlainObject {
+function object(kind: 'Endpoints' | 'Service' | 'Secret', metadata: object, key = ''): PlainObject {
   const about = { resourceVersion: '7', creationTimestamp: '2026-01-01T00:00:00Z', ...metadata };
   const subsets = [{ addresses: [{ ip: '10.0.0.9' }], ports: [{ port: 80, protocol: 'TCP' }] }];
-  return { apiVersion: 'v1', kind, ...(kind === 'Service' ? { spec: {} } : { subsets }), metadata: about } as never;
+  const payload = { Service: { spec: {} }, Endpoints: { subsets }, Secret: { type: 'Opaque', data: { key } } }[kind];
+  return { apiVersion: 'v1', kind, ...payload, metadata: about } as never;
 }
 
 const service = object('Service', { ...web, uid: 'service' });
@@ -61,7 +63,7 @@ function wrongWith({ before, deeds, now, configurations = [[0, {}]], absences = 
   const inForce = configurations.map(([sinceMs, { patches = [], hostward = {} }]) => ({
     sinceMs,
     configuration: {
-      sync: { toHost: { endpoints: { enabled: true, patches } } },
+      sync: { toHost: { endpoints: { enabled: true, patches }, secrets: { enabled: true } } },
       ...{ experimental: { syncSettings: { setOwner: false } }, hostward },
     },
   }));
@@ -155,5 +157,99 @@ describe('3.4: a native object', () => {
     ];
     const found = wrongWith({ before: [[service], [beside, native]], deeds, now: [[service], [ofPeople]] });
     expect(found.length === 0).toBe(isRight);
+  });
+});
+
+describe('3.5: a copy with another uid is rendered as on create', () => {
+  const none: Given['configurations'] = [[0, { hostward: { backSync: 'none' } }]];
+  const of = (uid: string, labels: Texts): PlainObject => copy(labels, { ...base, 'vcluster.loft.sh/object-uid': uid });
+  const mine = { mine: 'own' };
+  it.each([
+    ['also where only the mark was damaged', 'wrong', true],
+    ['and where it is empty, it is mended', '', false],
+    ['and one with its own keeps what the host has', 'virtual', false],
+  ])('%s', (_, uid, isRight) => {
+    const deeds = [change('host', 10, copy(mine), of(uid, mine))];
+    const before: Given['now'] = [[service, virtual()], [copy(mine)]];
+    const found = wrongWith({ before, deeds, now: [[service, virtual()], [copy()]], configurations: none });
+    expect(found.length === 0).toBe(isRight);
+  });
+});
+
+describe('4.12: content that a reference names', () => {
+  const patches = [{ path: 'metadata.annotations["secret"]', reference: { apiVersion: 'v1', kind: 'Secret' } }];
+  const names = (one: PlainObject, secret: string): PlainObject => ({
+    ...one,
+    metadata: { ...one.metadata, annotations: { ...one.metadata.annotations, secret } },
+  });
+  const web_ = names(virtual(), 'own');
+  const own = { namespace: 't1', name: 'own' };
+  const name = generatedName('own', 't1', 'vc');
+  const tenants = (labels: Texts = {}): PlainObject => object('Secret', { ...own, uid: 'own', labels }, 'a');
+  const about = {
+    'vcluster.loft.sh/object-name': 'own',
+    'vcluster.loft.sh/object-uid': 'own',
+    'vcluster.loft.sh/object-kind': '/v1, Kind=Secret',
+    'vcluster.loft.sh/object-host-name': name,
+  };
+  const exported = (labels: Texts): PlainObject => {
+    const metadata = { labels: { ...marks, ...labels }, annotations: { ...six, ...about } };
+    return object('Secret', { namespace: place.namespace, name, uid: 'copy of own', ...metadata }, 'a');
+  };
+  const configurations: Given['configurations'] = [[0, { patches }]];
+
+  it('a label of the host’s people stays on an exported copy, and one that the tenant has taken away goes', () => {
+    const theirs = { 'hostward.dev/importable': 'true' };
+    const onHost = names(copy(), name);
+    const of = (secret: PlainObject, put: PlainObject): Given['now'] => [
+      [service, web_, secret],
+      [onHost, put],
+    ];
+    const put = change('host', 10, exported({}), exported(theirs));
+    const [bare, full] = [of(tenants(), exported({})), of(tenants(), exported(theirs))];
+    expect(wrongWith({ before: bare, deeds: [put], now: full, configurations })).toEqual([]);
+    const app = { app: 'one' };
+    const taken = change('virtual', 10, tenants(app), tenants());
+    const [before, now] = [of(tenants(app), exported(app)), of(tenants(), exported(app))];
+    expect(wrongWith({ before, deeds: [taken], now, configurations })).not.toEqual([]);
+  });
+
+  it.each([
+    ['may stand in an import whose only object is refused', 'refused', true],
+    ['does not stand in one that is referred to', 'synced', false],
+  ])('an edit of the tenant %s', (_, state, isRight) => {
+    const source = object(
+      'Secret',
+      { ...own, namespace: place.namespace, uid: 'source', labels: { 'hostward.dev/importable': 'true' } },
+      'a',
+    );
+    const imported = (key: string): PlainObject =>
+      object('Secret', { ...own, uid: 'import', annotations: { 'hostward.dev/imported-from': 'source' } }, key);
+    const onHost = names(copy(), 'own');
+    const deeds = [change('virtual', 50, imported('a'), imported('b'))];
+    const before: Given['now'] = [
+      [service, web_, imported('a')],
+      [onHost, source],
+    ];
+    const now: Given['now'] = [[service, web_, imported('b')], state === 'refused' ? [source] : [onHost, source]];
+    const refusing = { patches, hostward: { addressPolicy: { deny: ['10.0.0.0/8'] } } };
+    const reloaded: Given['configurations'] =
+      state === 'refused' ? [...configurations, [60, refusing]] : configurations;
+    expect(wrongWith({ before, deeds, now, configurations: reloaded }).length === 0).toBe(isRight);
+  });
+
+  it.each([
+    ['virtual wins when somebody has taken the base', true],
+    ['the host keeps what cannot go back', false],
+  ])('of a name that nothing stands behind %s', (_, isTaken) => {
+    const strange = names(copy(), 'strange');
+    const bare = names(copy({}, {}), 'strange');
+    const given = {
+      before: [[service, web_], [strange]] as Given['now'],
+      deeds: isTaken ? [change('host', 10, strange, bare)] : [],
+      configurations,
+    };
+    const ended = (one: PlainObject): boolean => wrongWith({ ...given, now: [[service, web_], [one]] }).length === 0;
+    expect([ended(names(copy(), name)), ended(strange)]).toEqual(isTaken ? [true, true] : [false, true]);
   });
 });

@@ -196,6 +196,12 @@ function hostOwned(
   return unique([theirs, ...values.filter((one): one is Value => one !== false)]);
 }
 
+/** A copy of another uid is rendered as on create (DESIGN 3.5), also where people have only damaged the mark: nobody can tell the two apart. */
+function wasOfAnother({ history, hostKey, around }: Pair): boolean {
+  const { uid } = around.virtual.metadata;
+  return history.deedsOn('host', hostKey).some(({ after }) => (uidOnHost(after) || uid) !== uid);
+}
+
 /** Somebody had taken the base before the tenant wrote the key, or before a daemon could have heard of that, and a daemon has written another one since. */
 function wasStripped({ history, hostKey }: Pair, written: KeyEvent | undefined): boolean {
   const deeds = history.deedsOn('host', hostKey);
@@ -244,6 +250,7 @@ export function leftovers(pair: Pair, map: MapName, hostMapKey: string, virtualK
   // Without a base a key that only the host has stays; a daemon that was there before the key went has written the base again.
   if (isStripped) return [theirs, undefined];
   if (wasVirtual && !hasEvents) return [undefined];
+  if (wasOfAnother(pair)) return [undefined, theirs];
   if (!wasVirtual && !hasEvents && history.isOneConfiguration && !isListed) return [theirs];
   return [theirs, undefined];
 }
