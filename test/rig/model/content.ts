@@ -150,9 +150,9 @@ export class References {
     const given = history.versions('virtual', objectKey(virtual)).flatMap((one) => Object.keys(labelsOf(one)));
     const tenants = new Set(given.map((label) => naming.labelKey(label)));
     const last = history.last('host', hostKey);
-    const isSame = last?.metadata.uid === history.now('host', hostKey)?.metadata.uid;
-    for (const [label, value] of Object.entries(isSame ? labelsOf(last) : {}))
-      if (!tenants.has(label)) labels[label] ??= value;
+    const now = history.now('host', hostKey);
+    for (const [label, value] of Object.entries(last?.metadata.uid === now?.metadata.uid ? labelsOf(last) : {}))
+      if (!tenants.has(label) && own(labelsOf(now), label) === value) labels[label] ??= value;
     const annotations: { [key: string]: string } = { ...sixOf(virtual, place) };
     if (naming.isMapped) annotations[INSTANCE] = instanceOf(naming);
     const { apiVersion: _a, kind: _k, metadata: _m, ...payload } = virtual as unknown as JsonMap;
@@ -161,7 +161,7 @@ export class References {
       namespace: place.namespace,
       labels: { ...labels, ...markerLabels(namespace, naming) },
       annotations,
-      ownerReferences: this.owners(virtual, history.now('host', hostKey), last),
+      ownerReferences: this.owners(virtual, now, last),
     };
     return { apiVersion: virtual.apiVersion, kind, metadata, ...payload } as ExpectedObject['object'];
   }

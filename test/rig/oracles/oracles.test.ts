@@ -190,6 +190,7 @@ describe('the bounds', () => {
     const board = new Board(() => nowMs);
     const oracle = new RetryAfter({ clock: { now: () => nowMs } } as World, board);
     oracle.madeUp(passing(0), 429, { 'retry-after': '3' });
+    oracle.passed(passing(0));
     nowMs = 3_000;
     oracle.passed(passing(nowMs));
     expect(board.violations).toEqual([]);

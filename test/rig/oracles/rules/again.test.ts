@@ -59,6 +59,22 @@ it.each([
   expect(board.violations.map(({ kind }) => kind)).toEqual(kinds);
 });
 
+it.each([
+  ['may wait for as long as one that has failed often', 80_000, []],
+  ['waits no longer than that', 96_000, ['tried again late']],
+])('a write that fails behind failures that no proxy has seen %s', (_, atMs, kinds) => {
+  const { clock, patch, world, board } = stage();
+  const outage = { ...struck('partition'), isLasting: true, struck: 1 };
+  const oracle = new TriedAgain(world, board, [outage as unknown as LiveFault]);
+  oracle.still();
+  outage.isLasting = false;
+  clock.ms = 1_000;
+  oracle.madeUp(patch, 503, {});
+  clock.ms += atMs;
+  oracle.passed(patch);
+  expect(board.violations.map(({ kind }) => kind)).toEqual(kinds);
+});
+
 it('a write that waits for the tenth time may wait for seconds, and one behind news may wait for that', () => {
   const { clock, patch, world, board } = stage();
   const oracle = new TriedAgain(world, board, []);

@@ -145,6 +145,33 @@ it('an answer that a fault has changed says nothing, nor does one of a server th
   expect(back.kinds()).toEqual([]);
 });
 
+it.each([
+  ['shown once an older state', ['3'], ['to what is deleted']],
+  ['shown an older state twice', ['3', '3'], []],
+  ['shown the present one between', ['3', '9', '3'], ['to what is deleted']],
+])('a daemon that is %s may believe it', (_, versions, found) => {
+  const { oracle, sent, change, remove, done, kinds } = stage([
+    { hasStruck: true, recipe: { class: 'F9' } } as unknown as LiveFault,
+  ]);
+  done(remove('1'), 5, undefined);
+  for (const resourceVersion of versions) {
+    const list = sent('GET', copies);
+    list.fate = 'change';
+    oracle.given(list, 200, JSON.stringify({ metadata: { resourceVersion } }));
+  }
+  change('1');
+  expect(kinds()).toEqual(found);
+});
+
+it('behind a conflict a list shows the object as well', () => {
+  const { oracle, sent, change, kinds } = stage();
+  oracle.given(change('1'), 409, '');
+  oracle.given(sent('GET', copies), 503, '');
+  oracle.given(sent('GET', copies), 200, '');
+  change('1');
+  expect(kinds()).toEqual([]);
+});
+
 it('behind a conflict an object is read before the same write comes again', () => {
   const { oracle, change, read, kinds } = stage();
   oracle.given(change('1'), 409, '');

@@ -15,6 +15,8 @@ const setBack: ReadonlySet<string> = new Set(['F36']);
 /** Lists that are not true. Who believes them may take what it is shown for deleted since. */
 const falseLists: ReadonlySet<string> = new Set(['F7', 'F8', 'F9', 'F36', 'F38']);
 const whole: ReadonlySet<string | undefined> = new Set([undefined, 'delay', 'delayAnswer']);
+/** A server that shows an older state again to whoever doubts it was set back, as far as anybody can tell. */
+const believedWhenShown = 2;
 /** One pass asks sixteen times at most. Whoever is refused so often in a row comes again later, without a look: somebody else writes all the time. */
 const refusalsInRow = 8;
 
@@ -46,6 +48,8 @@ export class OwnWrites implements WorldEars {
   #fresh: { id: string; passing: Passing }[] = [];
   /** By daemon and object: the uid of the copy that the last read has shown. */
   readonly #shown = new Map<string, string>();
+  /** By daemon and resource: how many lists in a row were older than what the daemon has written. */
+  readonly #oldLists = new Map<string, number>();
 
   constructor(world: World, board: Board, faults: readonly LiveFault[]) {
     this.#world = world;
@@ -103,7 +107,7 @@ export class OwnWrites implements WorldEars {
 
   given(passing: Passing, status: number, text: string): void {
     if (passing.verb === 'get') this.#show(passing, status, text);
-    if (passing.verb === 'list') this.#forgetShown(passing);
+    if (passing.verb === 'list') this.#listed(passing, status, text);
     if (!isWrite(passing)) return;
     // Whoever gets something else than the answer knows nothing of it.
     const isWhole = whole.has(passing.fate);
@@ -150,9 +154,19 @@ export class OwnWrites implements WorldEars {
     if (labels?.[markerLabel] !== undefined) this.#shown.set(id, uid);
   }
 
-  /** A list speaks later, and may lie. */
-  #forgetShown({ daemon, side, resource }: Passing): void {
-    for (const id of this.#shown.keys()) if (id.startsWith(`${daemon} ${side} ${resource} `)) this.#shown.delete(id);
+  /** A list speaks later, and may lie. It shows what it has as a read does. */
+  #listed({ daemon, side, resource, fate }: Passing, status: number, text: string): void {
+    const of = `${daemon} ${side} ${resource} `;
+    for (const id of this.#shown.keys()) if (id.startsWith(of)) this.#shown.delete(id);
+    if (status !== 200) return;
+    for (const id of this.#refused.keys()) if (id.startsWith(of)) this.#read(id);
+    const own = [...this.#own].filter(([id]) => id.startsWith(of));
+    if (fate !== 'change' || own.length === 0 || !this.#hasStruck(falseLists)) return void this.#oldLists.delete(of);
+    const { resourceVersion } = askedIn({ body: text })?.metadata ?? {};
+    const later = own.filter(([, { revision }]) => revision > Number(resourceVersion));
+    const times = later.length === 0 ? 0 : (this.#oldLists.get(of) ?? 0) + 1;
+    this.#oldLists.set(of, times);
+    if (times >= believedWhenShown) for (const [id] of later) this.#own.delete(id);
   }
 
   #read(id: string): void {
@@ -173,7 +187,7 @@ const idOf = ({ daemon, side, resource, namespace }: Passing, name: string): str
 
 const nameIn = ({ name }: Passing, { metadata }: Asked): string => (name === '' ? (metadata?.name ?? '') : name);
 
-function askedIn({ body }: Passing): Asked {
+function askedIn({ body }: Pick<Passing, 'body'>): Asked {
   try {
     return JSON.parse(body) as Asked;
   } catch {

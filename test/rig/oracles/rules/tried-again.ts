@@ -8,7 +8,8 @@ import type { Act } from '../../traffic/acts.ts';
 import type { Board } from '../board.ts';
 
 /** Five milliseconds, doubled with each failure up to a minute. */
-const shortestMs = (failures: number): number => Math.min(5 * 2 ** (failures - 1), 60_000);
+const shortestMs = (failures: number): number => Math.min(5 * 2 ** (failures - 1), longestMs);
+const longestMs = 60_000;
 /** By chance up to half as much again. */
 const backOffMs = (failures: number): number => shortestMs(failures) * 1.5;
 /** A timer may fire a little early. */
@@ -21,6 +22,7 @@ const slackMs = 5_000;
 
 interface Failing {
   failures: number;
+  firstMs: number;
   /** In a row, while nothing else happened. */
   quietFailures: number;
   /** Each of them was an answer that says nothing about when to come again. */
@@ -46,6 +48,8 @@ export class TriedAgain implements WorldEars {
   readonly #failing = new Map<string, Failing>();
   /** Whatever has happened since may be a reason to wait. */
   #newsMs = 0;
+  /** When a fault last lasted: in such a time a pass may fail without a request, and its failures count on. */
+  #unseenMs = Number.NEGATIVE_INFINITY;
   /** When a server last answered anything. */
   #heardMs = 0;
 
@@ -70,13 +74,19 @@ export class TriedAgain implements WorldEars {
     if (known?.isPlain !== true) return;
     const nowMs = this.#world.clock.now();
     this.#judgeSoon(passing, known);
-    const limitMs = (this.#isSwept(passing) ? sweptEveryMs : backOffMs(known.failures)) + slackMs;
+    const mayHaveMore = this.#unseenMs >= known.firstMs - longestMs * 1.5;
+    const waitsMs = mayHaveMore ? longestMs * 1.5 : backOffMs(known.failures);
+    const limitMs = (this.#isSwept(passing) ? sweptEveryMs : waitsMs) + slackMs;
     if (nowMs - known.atMs <= limitMs || this.#newsMs > known.atMs || this.#isOtherwiseHeld(id, known)) return;
     this.#board.say(
       'liveness',
       'tried again late',
       `${passing.daemon} sent ${passing.method} ${passing.path.split('?')[0]} again ${Math.round(nowMs - known.atMs)} ms after failure ${known.failures}, wanted ${limitMs}`,
     );
+  }
+
+  still(): void {
+    if (this.#faults.some(({ isLasting }) => isLasting)) this.#unseenMs = this.#world.clock.now();
   }
 
   /** A delete of content of a kind that no patch can name. */
@@ -122,7 +132,9 @@ export class TriedAgain implements WorldEars {
     const failures = (known?.failures ?? 0) + 1;
     const isQuiet = known !== undefined && Math.max(this.#newsMs, this.#heardMs) < known.atMs;
     const quietFailures = isQuiet ? known.quietFailures + 1 : 1;
-    this.#failing.set(id, { failures, quietFailures, isPlain, atMs: this.#world.clock.now(), strikes: this.#strikes });
+    const atMs = this.#world.clock.now();
+    const firstMs = known?.firstMs ?? atMs;
+    this.#failing.set(id, { failures, firstMs, quietFailures, isPlain, atMs, strikes: this.#strikes });
   }
 
   answered(passing: Passing): void {

@@ -60,6 +60,11 @@ export class OutageTruth {
       this.#of(daemon, side).failedMs.delete(resource);
   }
 
+  /** A watch that is cut again before the next look has been answered all the same. */
+  opened({ daemon, side, resource }: Passing): void {
+    this.#of(daemon, side).failedMs.delete(resource);
+  }
+
   /** A request that hangs has not failed yet. */
   failed({ daemon, side, verb, resource, isProof, fate }: Passing, status: number): void {
     if (isProof || (verb !== 'list' && verb !== 'watch') || fate === 'hang') return;

@@ -20,6 +20,8 @@ const patienceMs = 5_000;
 const toleranceMs = 2_000;
 /** A copy that somebody has removed is made again within this time. */
 const madeAgainWithinMs = 20_000;
+/** So long a daemon waits for an answer. */
+const givesUpMs = 30_000;
 /** The lag of one change may differ by this much from what the proxy measured. */
 const lagToleranceMs = 100;
 
@@ -47,12 +49,16 @@ interface Known {
   removedMs: Map<string, number>;
   /** By path: the first failure of a write that has not succeeded since. */
   failedMs: Map<string, number>;
+  /** Objects whose last write has failed: the path of a create is the same for all. */
+  failing: Set<string>;
   /** Versions that have crossed; who writes one again mends an edit on the host. */
   brought: Set<string>;
   /** By path: the last write that brought a change across. */
   crossedMs: Map<string, number>;
   /** Writes whose answer has not come: a lag ends with it, also when a watch has shown the change before. */
   unanswered: Set<number>;
+  /** By object: when a write was sent that nobody answers, and that the daemon waits for. */
+  hungMs: Map<string, number>;
   /** When it sent the last request about its lease that was answered well. */
   provenMs: number;
   /** By kind: the lag that the proxy measured, of so many changes. */
@@ -94,6 +100,8 @@ export class Truth implements WorldEars {
       failedMs: new Map(),
       brought: new Set(),
       unanswered: new Set(),
+      hungMs: new Map(),
+      failing: new Set(),
       crossedMs: new Map(),
       provenMs: Number.NEGATIVE_INFINITY,
       owed: new Map(),
@@ -143,7 +151,13 @@ export class Truth implements WorldEars {
   passed(passing: Passing): void {
     if (!isLook(passing)) this.#stirs++;
     if (!isWrite(passing)) return;
-    this.#of(passing.daemon).unanswered.add(passing.id);
+    const known = this.#of(passing.daemon);
+    known.unanswered.add(passing.id);
+    known.hungMs.delete(objectOf(passing));
+  }
+
+  opened(passing: Passing): void {
+    this.#outages.opened(passing);
   }
 
   given(passing: Passing, status = 0): void {
@@ -157,14 +171,18 @@ export class Truth implements WorldEars {
     this.#stirs++;
     this.given(passing);
     this.#of(passing.daemon).isDisturbed = true;
+    if (isWrite(passing) && passing.fate === 'hang')
+      this.#of(passing.daemon).hungMs.set(objectOf(passing), this.#world.clock.now());
     this.#outages.failed(passing, status);
     if (isWrite(passing)) this.#failed(passing, status);
   }
 
-  #failed({ daemon, path }: Passing, status: number): void {
+  #failed(passing: Passing, status: number): void {
     if (status === 404 || status === 409) return;
-    const { failedMs } = this.#of(daemon);
-    if (!failedMs.has(bare(path))) failedMs.set(bare(path), this.#world.clock.now());
+    const { failedMs, failing } = this.#of(passing.daemon);
+    const path = bare(passing.path);
+    if (!failedMs.has(path)) failedMs.set(path, this.#world.clock.now());
+    failing.add(objectOf(passing));
   }
 
   answered(passing: Passing, status: number): void {
@@ -180,6 +198,7 @@ export class Truth implements WorldEars {
     else {
       this.#crossed(passing, known);
       known.failedMs.delete(bare(passing.path));
+      known.failing.delete(objectOf(passing));
     }
   }
 
@@ -224,7 +243,8 @@ export class Truth implements WorldEars {
     // What a fault has kept back is learned when a proof mends it, five seconds after its list.
     // What was removed while it crossed has no lag: the daemon measures how long a copy took to be right.
     const isGone = known.gone.has(`${resource} ${ownedUidOf(copy)}`);
-    if (isJoined || isGone || failedMs !== undefined || known.withheld > 0 || nowMs - sinceMs < toleranceMs) return;
+    const isFailing = failedMs !== undefined || known.failing.has(objectOf(passing));
+    if (isJoined || isGone || isFailing || known.withheld > 0 || nowMs - sinceMs < toleranceMs) return;
     const { kind } = kindOfResource[resource];
     const owed = known.owed.get(kind) ?? { ms: 0, changes: 0 };
     known.owed.set(kind, { ms: owed.ms + nowMs - sinceMs, changes: owed.changes + 1 });
@@ -274,7 +294,8 @@ export class Truth implements WorldEars {
       this.#leadership(daemon, status);
       this.#outages.judge(daemon, status);
       this.#lag(daemon, known, isClean);
-      isZero ||= isClean && known.unanswered.size === 0;
+      const isHung = [...known.hungMs.values()].some((atMs) => nowMs - atMs < givesUpMs);
+      isZero ||= isClean && known.unanswered.size === 0 && !isHung;
     }
     this.#wasZero = isZero && !isAway && !isStruck;
     if (isZero) this.#zeroMs = nowMs;
@@ -327,6 +348,12 @@ export class Truth implements WorldEars {
   #say(kind: string, what: string): void {
     this.#board.say('truth', kind, what);
   }
+}
+
+/** The path of a create does not name its object. */
+function objectOf({ verb, path, body }: Passing): string {
+  const name = verb === 'create' ? (/"name":"([^"]*)"/.exec(body)?.[1] ?? '') : '';
+  return `${bare(path)} ${name}`;
 }
 
 function bare(path: string): string {
