@@ -11,8 +11,8 @@ const seedsOfProcess = 120;
 const youngHeap = ['--min-semi-space-size=64', '--max-semi-space-size=64'];
 /** Half of what a process needs to load the sources is spent on what the one before it has found out. */
 const compiled = fileURLToPath(new URL('../../../node_modules/.cache/hostward-rig/', import.meta.url));
-/** A run takes a second or two; a process that is silent for so long hangs. */
-const silentProcessMs = 180_000;
+/** A run takes a second or two. A gate that has only what others leave of a slow machine waited three minutes for one. */
+const silentProcessMs = 900_000;
 
 export class WorkerProcess {
   readonly #mutant: string | undefined;
