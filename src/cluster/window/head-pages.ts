@@ -27,7 +27,7 @@ export type HeadsEnd =
   | { kind: 'read'; resourceVersion: string }
   /** 410 on a continue token. */
   | { kind: 'expired' | 'failed' | 'fault'; message: string }
-  /** The page of an older state than the watch has reached. */
+  /** The page of an older state than one that is known to exist. */
   | { kind: 'older'; message: string }
   | { kind: 'aborted' };
 
@@ -40,14 +40,14 @@ export interface HeadPagesOptions {
   spreadMs: number;
   /** How many objects are expected. */
   expected: number;
-  /** The version that the watch has reached: a consistent list is never older. */
-  reached: string;
+  /** The newest version that is known to exist: a consistent list is never older. */
+  newestKnown: string;
   /** The heads of one page, all of the state at `resourceVersion`. */
   page(heads: readonly ListedHead[], resourceVersion: string): void;
 }
 
 export async function readHeadPages(options: HeadPagesOptions): Promise<HeadsEnd> {
-  const { connection, scope, clock, signal, reached } = options;
+  const { connection, scope, clock, signal, newestKnown } = options;
   const spreadEndMs = clock.now() + options.spreadMs;
   let seen = 0;
   const untilMs = clock.now() + listTimeMs;
@@ -65,8 +65,8 @@ export async function readHeadPages(options: HeadPagesOptions): Promise<HeadsEnd
     if (!isVersion(frame.resourceVersion) || !hasItems(frame))
       return { kind: 'fault', message: 'the list has no items or no usable resourceVersion' };
     resourceVersion ??= frame.resourceVersion;
-    if (page === 1 && compareVersions(resourceVersion, reached) < 0)
-      return { kind: 'older', message: `the list has resource version ${resourceVersion}, older than ${reached}` };
+    if (page === 1 && compareVersions(resourceVersion, newestKnown) < 0)
+      return { kind: 'older', message: `the list has resource version ${resourceVersion}, older than ${newestKnown}` };
     options.page(read.heads, resourceVersion);
     if (frame.continueToken === '') return { kind: 'read', resourceVersion };
     if (frame.continueToken === continueToken) return { kind: 'fault', message: `page ${page} continues with itself` };

@@ -30,7 +30,7 @@ export interface ProofOptions<T extends Item> {
   /** False for an object that came with an answer and that the selectors leave out: no watch can tell its end. Default: all are shown. */
   isShown?: ((key: Key) => boolean) | undefined;
   /** The newest version that is known to exist; undefined while no watch runs. */
-  reached(): string | undefined;
+  newestKnown(): string | undefined;
   /** Asks for a whole list, through which the window is mended as after a broken watch. */
   requestList(): void;
 }
@@ -136,8 +136,8 @@ export class MissedChanges<T extends Item> {
 
   /** While no watch runs, differences are known, and the reflector mends them by itself. */
   #stillStands({ key, head, listVersion }: Suspect): boolean {
-    const { cache, reached } = this.#options;
-    if (reached() === undefined) return false;
+    const { cache, newestKnown } = this.#options;
+    if (newestKnown() === undefined) return false;
     const known = cache.versionOf(key);
     if (head === undefined) return known !== undefined && compareVersions(known, listVersion) <= 0;
     if (known === undefined) return true;
@@ -146,13 +146,14 @@ export class MissedChanges<T extends Item> {
 
   /** Returns whether a change was missed. */
   async #confirm({ key }: Suspect): Promise<boolean> {
-    const { cache, reached, sink } = this.#options;
+    const { cache, newestKnown, sink } = this.#options;
     const asked = { key, isRemoved: false };
     this.#asked = asked;
-    const newest = reached();
+    const newest = newestKnown();
     const found = await this.#ask(key);
     this.#asked = undefined;
-    if (found === undefined || this.#signal.aborted || newest === undefined || reached() === undefined) return false;
+    if (found === undefined || this.#signal.aborted || newest === undefined || newestKnown() === undefined)
+      return false;
     const known = cache.versionOf(key);
     const { object } = found;
     if (object === undefined) {

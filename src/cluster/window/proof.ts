@@ -72,14 +72,14 @@ export class Proof<T extends Item> {
       await pause(clock, waitMs, signal);
       if (signal.aborted) return;
       const startMs = Math.round(clock.now());
-      const reached = this.#options.reached();
-      if (reached !== undefined) await this.#round(startMs, reached);
+      const newestKnown = this.#options.newestKnown();
+      if (newestKnown !== undefined) await this.#round(startMs, newestKnown);
       // A server that needs longer than the interval still gets a rest.
       waitMs = Math.max(intervalMs * spreadShare, startMs + periodMs - clock.now());
     }
   }
 
-  async #round(startMs: number, reached: string): Promise<void> {
+  async #round(startMs: number, newestKnown: string): Promise<void> {
     const { connection, scope, clock, cache, metrics, intervalMs, log, sink } = this.#options;
     const { signal } = this.#stopped;
     this.#removed.clear();
@@ -91,7 +91,7 @@ export class Proof<T extends Item> {
       signal,
       spreadMs: intervalMs * spreadShare,
       expected: cache.size,
-      reached,
+      newestKnown,
       page: (heads, resourceVersion) => this.#compare(heads, { resourceVersion, startMs }),
     });
     if (end.kind === 'aborted') return;

@@ -78,7 +78,7 @@ export class Reflector<T extends Item> {
       ...options,
       intervalMs: options.proofIntervalMs ?? 0,
       showsNamespace: options.showsNamespace ?? (() => true),
-      reached: () => (this.#state.kind === 'watching' ? this.#intake.newestKnown : undefined),
+      newestKnown: () => (this.#state.kind === 'watching' ? this.#intake.newestKnown : undefined),
       requestList: () => void this.requestList(),
     });
     options.cache.removed = (key) => this.proof.noteRemoved(key);

@@ -14,7 +14,7 @@ export interface VersionCheck {
   connection: Connection;
   scope: WindowScope;
   signal: AbortSignal;
-  /** The newest version that the server has shown. */
+  /** The newest version that is known to exist. */
   known: string;
 }
 

@@ -1,6 +1,6 @@
-// Looks once a minute at what must be around the copies on the host, and every two seconds while something is wrong: a namespace that takes
-// them, a Service that has the name of the virtual cluster, no second daemon. In: settings and the host. Out: one sentence for each thing that looks wrong, in readiness as long
-// as it is so and in the log when it begins and ends. Never stops a daemon: what stops one is found at its start, in checks.ts.
+// Looks once a minute at what must be around the copies on the host, and every two seconds while something is wrong: a namespace that
+// takes them, a Service that has the name of the virtual cluster, no second daemon. In: settings and the host. Out: one sentence for each
+// thing that looks wrong, in readiness as long as it is so and in the log when it begins and ends. Never stops a daemon: what stops one is found at its start, in checks.ts.
 import type { Timer } from '../../clock.ts';
 import type { Connection } from '../../cluster/wire/connection.ts';
 import { checkNamespace, type FoundNamespace } from '../../cluster/wire/probe.ts';

@@ -24,7 +24,7 @@ export class OwnerFollower {
   readonly #options: OwnerFollowerOptions;
   #isStarted = false;
   #uid: string | undefined;
-  /** The keys whose last pass saw no owner and lacks one: they wait for the owner, or have a copy that may have been written without. */
+  /** The keys whose last pass saw no owner: they wait for one, or have a copy that may have been written without one. */
   readonly #passedWithout = new Set<Key>();
 
   constructor(options: OwnerFollowerOptions) {

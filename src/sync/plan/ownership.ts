@@ -1,6 +1,5 @@
 // Judges the owner of a host object from its labels and annotations alone: us, us for another key, Kubernetes itself, or a
 // stranger. Deletes and overwrites depend on this verdict, so in doubt it says "not ours".
-import { hostName } from '../../object/meta/names.ts';
 import { type Key, keyOf, splitKey } from '../../object/meta/object.ts';
 import {
   controlledByKey,
@@ -10,7 +9,7 @@ import {
   objectKeys,
   theSix,
 } from './keys/reserved-keys.ts';
-import type { HostPlace, Placement } from './placement.ts';
+import { type HostPlace, type Placement, rewrittenPlaceOf } from './placement.ts';
 
 export interface HostLook {
   namespace: string;
@@ -75,9 +74,7 @@ export function doubtOf(host: HostLook, kindAnnotation: string, placement: Place
   if (kind && kind !== kindAnnotation) return `its annotation ${objectKeys.kind} is "${kind}", not "${kindAnnotation}"`;
   const place = placement.placeOf(key);
   // Copies from before the namespaces were mapped have the long name, which names their object.
-  const { hostNamespace, virtualCluster } = placement;
-  const unmapped = { namespace: hostNamespace, name: hostName(splitKey(key), virtualCluster) };
-  if (isSamePlace(host, place) || isSamePlace(host, unmapped)) return undefined;
+  if (isSamePlace(host, place) || isSamePlace(host, rewrittenPlaceOf(splitKey(key), placement))) return undefined;
   const elsewhere =
     place === undefined ? 'has no copy on the host' : `has its copy at "${keyOf(place.namespace, place.name)}"`;
   return `its annotations make it the copy of "${key}", which ${elsewhere}`;

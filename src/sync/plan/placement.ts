@@ -36,10 +36,7 @@ export function createPlacement(options: {
   mapping?: NamespaceMapping | undefined;
 }): Placement {
   const { virtualCluster, hostNamespace, mapping } = options;
-  const rewritten = (virtual: HostPlace): HostPlace => ({
-    namespace: virtual.namespace === '' ? '' : hostNamespace,
-    name: hostName(virtual, virtualCluster),
-  });
+  const rewritten = (virtual: HostPlace): HostPlace => rewrittenPlaceOf(virtual, { hostNamespace, virtualCluster });
   const placeOfObject = (virtual: HostPlace): HostPlace | undefined => {
     if (virtual.name === '') return { namespace: '', name: '' };
     if (mapping === undefined) return rewritten(virtual);
@@ -58,12 +55,20 @@ export function createPlacement(options: {
   };
 }
 
+/** The place of an object whose namespace is not mapped. */
+export function rewrittenPlaceOf(
+  virtual: HostPlace,
+  { hostNamespace, virtualCluster }: Pick<Placement, 'hostNamespace' | 'virtualCluster'>,
+): HostPlace {
+  return { namespace: virtual.namespace === '' ? '' : hostNamespace, name: hostName(virtual, virtualCluster) };
+}
+
 /** Whether some mapping of namespaces gives an object this host place: a mapped one keeps its name, the others get a rewritten one. */
-export function canHaveBeenAt(host: HostPlace, key: Key, { hostNamespace, virtualCluster }: Placement): boolean {
+export function canHaveBeenAt(host: HostPlace, key: Key, placement: Placement): boolean {
   const virtual = splitKey(key);
-  return (
-    host.name === virtual.name || (host.namespace === hostNamespace && host.name === hostName(virtual, virtualCluster))
-  );
+  if (host.name === virtual.name) return true;
+  const rewritten = rewrittenPlaceOf(virtual, placement);
+  return host.namespace === rewritten.namespace && host.name === rewritten.name;
 }
 
 /**

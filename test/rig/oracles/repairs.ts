@@ -1,6 +1,6 @@
 // Rule 12: from the fifth write on that undoes what people of the host have done to one object within ten seconds, one a second. Only writes are
 // counted for which nothing but such a deed is a reason: the tenant, the operator and the process have been still since the daemon's last write, and
-// what it writes is what stood before, so that nothing of the tenant's that came late is in it. A write without an answer is none that it knows of.
+// what it writes is what was there before, so no late change of the tenant is in it. The daemon does not know of a write without an answer.
 import type { World, WorldEars } from '../play/world.ts';
 import { isWrite, type Passing } from '../proxy/passing.ts';
 import type { Written } from '../stage/replayed-store.ts';

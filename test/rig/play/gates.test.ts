@@ -118,7 +118,7 @@ describe('minimised()', () => {
       told.push(candidate);
       const text = JSON.stringify(candidate);
       const isThere = needs.every((one) => text.includes(one));
-      // Another violation is none of this.
+      // A candidate that lacks one of the needed steps shows another violation.
       return { violations: [{ ...violation, ...(!isThere && { kind: 'of nobody' }), what: '', atMs: 0 }] };
     });
     expect(short.scenario.before).toEqual([wait(2)]);

@@ -1,6 +1,6 @@
-// The connection of doctor to a cluster that has answered, which notices when the cluster answers no more. In: requests. Out: their
-// answers; after a silence the answer at once that there is none, because each further question would wait as long and get no
-// verdict, or one that looks like a missing right.
+// The connection of doctor to a cluster that has answered. It notices when the cluster stops answering. In: requests. Out: their
+// answers. After a silence every further request fails at once, because each would wait as long, and its failure could look like a
+// missing right.
 import type { Answer } from '../../../cluster/answer.ts';
 import type {
   ApiRequest,
@@ -14,7 +14,7 @@ import type { Patience } from './patience.ts';
 
 /** A question of doctor is small, and its reader waits. */
 const answerWithinMs = 10_000;
-/** The server has just failed to answer, so that a slow answer to this one is none either. */
+/** The server has just failed to answer, so a slow answer to this question counts as a silence too. */
 const versionWithinMs = 5_000;
 /** A server that answers /version and nothing else, as one without its etcd. One question alone may have a trouble of its own. */
 const silentQuestions = 2;
