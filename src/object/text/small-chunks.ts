@@ -14,6 +14,9 @@ const largeBytes = 4 * 1024;
 const freeInTurn = 256;
 const mostBeyond = 8_192;
 const tinyBytes = 16;
+/** Of all connections: what one may send alone. Twenty that sent as much each kept everybody waiting for a third of a second. */
+const mostBeyondInTurn = mostBeyond;
+const turn = { beyond: 0, ends: false };
 
 /**
  * Copies small chunks that wait for a reader into blocks. Must be called before a byte arrives. It relies on Node to hand
@@ -36,6 +39,17 @@ export function gatherChunks(stream: Readable, flooded: () => void = nothing, fo
 }
 
 const nothing = (): void => undefined;
+
+function isFlood(beyond: number, tinyInTurn: number): boolean {
+  if (!turn.ends) {
+    turn.ends = true;
+    setImmediate(() => {
+      turn.ends = false;
+      turn.beyond = 0;
+    });
+  }
+  return beyond >= mostBeyond || (++turn.beyond > mostBeyondInTurn && tinyInTurn > 2 * freeInTurn);
+}
 
 function gatherFurther(stream: Readable, flooded: () => void, found: () => void): void {
   const held = new GatheredBytes();
@@ -65,7 +79,7 @@ function gatherFurther(stream: Readable, flooded: () => void, found: () => void)
       begins();
       found();
     }
-    if (isSmall && chunk.length < tinyBytes && ++tinyInTurn > freeInTurn && ++beyond === mostBeyond) flooded();
+    if (isSmall && chunk.length < tinyBytes && ++tinyInTurn > freeInTurn && isFlood(++beyond, tinyInTurn)) flooded();
     if (held.size === 0 && (!isSmall || isFirst)) return push(chunk, encoding);
     if (!Buffer.isBuffer(chunk)) {
       deliver();
