@@ -4,9 +4,11 @@
 // limits. What others wait is counted beyond a bare server's and without the time in which other programs had the processors, so that
 // a busy machine says the same. `node bench/hostile-api.bench.ts [--gate] [--limit MiB] [--seconds N of search] [--seed N] [--corpus FILE] [--only TEXT]
 // [--plant unlimited-bodies]`
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
+import { threadCpuUsage } from 'node:process';
 import { parseArgs } from 'node:util';
 import { makeAuthority, makeServingCertificate } from '../src/apiserver/tls/certificates.ts';
 import { freePorts } from '../src/cli/demo/free-ports.ts';
@@ -21,7 +23,7 @@ import { databaseBytes, fillDatabase, makeStage, type Stage } from './hostile-st
 import { LimitedServer, shippedLimitMb } from './limited-server.ts';
 import { load, wait } from './processes.ts';
 import { Report } from './report.ts';
-import { percentile, round } from './statistics.ts';
+import { median, percentile, round } from './statistics.ts';
 
 const { values: args } = parseArgs({
   options: {
@@ -54,6 +56,12 @@ const searchMs = Number(args.seconds ?? (args.gate ? 5 : 120)) * 1000;
 /** As a probe of somebody else: often enough for a p99 of each attack. */
 const probeEveryMs = 20;
 const sampleMs = 50;
+/**
+ * What others wait is work of the server, so a machine of half the speed makes them wait twice as long. Work of Node alone says how fast
+ * this one is, and a limit in milliseconds holds for a machine that does the work in so long.
+ */
+const workMs = 33;
+const slowness: number[] = [];
 /** Others are still asked after the attack, when what it left behind is done. */
 const afterMs = 300;
 /** A request of the search is weighed so often; the least counts, because everything else on the machine only adds. */
@@ -65,6 +73,20 @@ const apiRoot = '/kubernetes/management/apis/';
 const report = new Report('hostile-api', load());
 const harness = new Harness();
 const others = new AskedProcesses();
+
+/** In time of this thread, which other programs cannot take. */
+function slownessNow(): number {
+  const text = JSON.stringify(
+    Array.from({ length: 4_000 }, (_, at) => ({ name: `n${at}`, values: [at, at / 3, 'x'.repeat(20)] })),
+  );
+  const began = threadCpuUsage();
+  for (let turn = 0; turn < 10; turn++)
+    createHash('sha256')
+      .update(JSON.stringify(JSON.parse(text)))
+      .digest();
+  const { user, system } = threadCpuUsage(began);
+  return (user + system) / 1000 / workMs;
+}
 
 interface Seen {
   waits: number[];
@@ -148,7 +170,15 @@ function verdict(): void {
   report.add({ name: 'slowest restart', value: slowestRestartMs, unit: 'ms', wanted: { atMost: 5_000 } });
   report.add({ name: '/livez p99 over all attacks', value: p99, unit: 'ms', note: `a bare server: ${round(bareP99)}` });
   const worst = Math.max(...report.figures.filter(({ name }) => name.endsWith('/livez p99')).map(({ value }) => value));
-  report.add({ name: 'worst /livez p99 beyond a bare server', value: worst, unit: 'ms', wanted: { atMost: 250 } });
+  slowness.push(slownessNow());
+  const slower = Math.max(1, median(slowness));
+  report.add({
+    name: 'worst /livez p99 beyond a bare server',
+    value: worst / slower,
+    unit: 'ms',
+    wanted: { atMost: 250 },
+    note: `${round(worst)} ms on this machine, which is slower by ${round(slower)}`,
+  });
   report.add({ name: 'requests of others refused', value: all.refused, unit: '', wanted: { atMost: 0 } });
   report.add({ name: 'largest database', value: largestDatabase / 1024 ** 2, unit: 'MiB' });
 }
@@ -227,6 +257,7 @@ async function filledBefore(scene: Scene): Promise<void> {
 async function watched(scene: Scene, run: () => Promise<void>): Promise<Seen> {
   const { server, port, bare, stage } = scene;
   const seen: Seen = { waits: [], bareWaits: [], refused: 0, peakMb: 0, share: 1 };
+  slowness.push(slownessNow());
   const before = server.turns();
   const kept = { keepAlive: true, maxSockets: 64 };
   const agent = new Agent({ ...kept, ca: stage.caPem });

@@ -33,6 +33,7 @@ function duration(ms: number): string {
 }
 
 function bytes(count: number): string {
+  if (count < 1024) return `${count} bytes`;
   const [unit, size] = count >= 1024 * 1024 ? (['MiB', 1024 * 1024] as const) : (['KiB', 1024] as const);
   return `${count / size} ${unit}`;
 }

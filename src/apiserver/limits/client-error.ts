@@ -71,6 +71,8 @@ function guardBody(request: IncomingMessage, response: ServerResponse): void {
   });
 }
 
+type WithParser = Socket & { parser?: { onIncoming?: unknown; pause?: () => void } | null };
+
 /** To Node's parser: nothing after this request is HTTP. */
 const noMoreHttp = 2;
 
@@ -78,13 +80,13 @@ const noMoreHttp = 2;
  * Node would make objects for all requests of the packet, and keep them for the connection. The parser of a connection is no documented
  * part of Node; without it the cut costs ten times as much, and is right all the same.
  */
-function readNoMore(socket: Socket & { parser?: { onIncoming?: unknown } | null }): void {
+function readNoMore(socket: WithParser): void {
   if (socket.parser) socket.parser.onIncoming = () => noMoreHttp;
   socket.removeAllListeners('data');
 }
 
 /** Node would still parse what it has read already, ten thousand chunks of one byte in 64 KiB. */
-function cutUnread(socket: Socket & { parser?: { pause?: () => void } | null }): void {
+function cutUnread(socket: WithParser): void {
   socket.parser?.pause?.();
   readNoMore(socket);
   socket.destroy();

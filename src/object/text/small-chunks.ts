@@ -58,6 +58,7 @@ function gatherFurther(stream: Readable, flooded: () => void, found: () => void)
   let isPacket = false;
   let tinyInTurn = 0;
   let beyond = 0;
+  let hasFlooded = false;
   const deliver = () => {
     if (held.size > 0) push(held.take());
   };
@@ -79,7 +80,11 @@ function gatherFurther(stream: Readable, flooded: () => void, found: () => void)
       begins();
       found();
     }
-    if (isSmall && chunk.length < tinyBytes && ++tinyInTurn > freeInTurn && isFlood(++beyond, tinyInTurn)) flooded();
+    const isBeyond = isSmall && chunk.length < tinyBytes && ++tinyInTurn > freeInTurn;
+    if (isBeyond && isFlood(++beyond, tinyInTurn) && !hasFlooded) {
+      hasFlooded = true;
+      flooded();
+    }
     if (held.size === 0 && (!isSmall || isFirst)) return push(chunk, encoding);
     if (!Buffer.isBuffer(chunk)) {
       deliver();

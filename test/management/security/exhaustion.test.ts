@@ -1,8 +1,9 @@
 // Clients that hold more than they should: slow heads, tiny chunks, many connections, requests and watches. Each is refused with its
 // own 4xx or its connection is closed, and a good key is served all the while.
 import type { TLSSocket } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createMetrics } from '../../../src/metrics.ts';
+import { GatheredBytes } from '../../../src/object/text/gathered-bytes.ts';
 import { ownTime } from '../../own-time.ts';
 import { type Bench, keysPath, openBench, until } from '../server/bench.ts';
 import { exchange, openSocket, type Server } from './raw-client.ts';
@@ -191,6 +192,19 @@ describe('a body in tiny chunks', () => {
     await Promise.all([...ends, ...floods]);
     // A rest of a body is read for ten seconds.
     expect(tookMs()).toBeLessThan(8_000);
+    await isWell();
+  });
+
+  it('is read no further once its connection is cut, although Node has more of it', async () => {
+    const added = vi.spyOn(GatheredBytes.prototype, 'add');
+    onTestFinished(() => added.mockRestore());
+    const sockets = await Promise.all(Array.from({ length: 8 }, () => openSocket(server)));
+    const ends = sockets.map(closed);
+    for (const socket of sockets) socket.write(head('/livez') + '1\r\n \r\n'.repeat(10_000));
+    await Promise.all(ends);
+    expect(added.mock.calls.length).toBeGreaterThan(8_192);
+    // One connection has used what all of them may send in a turn, if it was alone in it.
+    expect(added.mock.calls.length).toBeLessThan(8 * 8_800);
     await isWell();
   });
 

@@ -110,6 +110,26 @@ describe('gatherChunks()', () => {
     }
   });
 
+  it('lets the floods of many peers share what one may send in a turn, and cuts nobody twice', async () => {
+    const sends = async (peers: number, each: number) => {
+      const floods = new Map<number, number>();
+      const streams = Array.from({ length: peers }, (_, at) => {
+        const stream = new Readable({ read() {} });
+        gatherChunks(stream, () => floods.set(at, (floods.get(at) ?? 0) + 1));
+        stream.resume();
+        return stream;
+      });
+      for (let count = 0; count < each; count++) for (const stream of streams) stream.push(Buffer.from('x'));
+      await turn();
+      expect(new Set(floods.values())).toEqual(new Set(floods.size === 0 ? [] : [1]));
+      return floods.size;
+    };
+    expect(await sends(1, 8_000)).toBe(0);
+    expect(await sends(20, 500)).toBe(0);
+    expect(await sends(20, 1_500)).toBe(20);
+    expect(await sends(2, 2_000)).toBe(0);
+  });
+
   it('keeps a request of single-byte chunks that nobody reads in the memory of its bytes', async () => {
     const waiting: IncomingMessage[] = [];
     const { port } = await serving((incoming) => {
