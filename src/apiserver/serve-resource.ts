@@ -143,12 +143,17 @@ async function carryOut(
   }
 }
 
-async function bodyOf({ kit, kind, works, ended }: Call, request: IncomingMessage): Promise<Buffer> {
-  const body = await readBody(request, kind.bodyBytes ?? kit.limits.bodyBytes);
+async function bodyOf(call: Call, request: IncomingMessage): Promise<Buffer> {
+  const { works, ended } = call;
+  const body = await readBody(request, bodyBytesOf(call));
   await works?.();
   const because = ended?.();
   if (because !== undefined) throw new StatusFault(because);
   return body;
+}
+
+function bodyBytesOf({ kit, kind, user }: Call): number {
+  return kind.bodyBytes?.(user) ?? kit.limits.bodyBytes;
 }
 
 async function objectBody(call: Call, request: IncomingMessage): Promise<ParsedBody> {
@@ -158,7 +163,7 @@ async function objectBody(call: Call, request: IncomingMessage): Promise<ParsedB
   return parseObjectBody(await bodyOf(call, request), mediaTypeOf(request), {
     kind: kind.kind,
     protobuf,
-    limits: kind.bodyBytes === undefined ? kit.limits : { bodyBytes: kind.bodyBytes },
+    limits: { bodyBytes: bodyBytesOf(call) },
   });
 }
 

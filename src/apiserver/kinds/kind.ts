@@ -186,8 +186,8 @@ export interface Kind {
   visibleTo?(user: User): Visibility | undefined;
   /** For review kinds: computes the answer to a POST; the server stores nothing. */
   answer?: SubresourceAction;
-  /** Largest body in bytes; absent = as for every kind of the server. */
-  bodyBytes?: number;
+  /** Largest body in bytes that this caller may send; absent or undefined = as for every kind of the server. */
+  bodyBytes?(user: User): number | undefined;
   /** Time between two bookmarks of a watch; absent = as for every kind of the server. */
   bookmarkIntervalMs?: number;
   /** Answers of `answer` carry `Cache-Control: no-store`. */

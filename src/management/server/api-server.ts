@@ -145,7 +145,7 @@ function callerRules(
       if (of.key === '') return;
       await loopTime.enters(of, () => {
         limits.admit(target.verb === 'watch' ? 'watches' : 'requests', of, response);
-        limits.admitBody(of, response, bodyBytesOf(kinds, target));
+        limits.admitBody(of, response, bodyBytesOf(kinds, target, sender));
       });
     },
     works: (user, begun) => {
@@ -189,15 +189,16 @@ async function authenticated(
   return user;
 }
 
-function bodyBytesOf(kinds: readonly Kind[], { group, resource }: Target): number {
+function bodyBytesOf(kinds: readonly Kind[], { group, resource }: Target, sender: User): number {
   const kind = kinds.find((one) => one.group === group && one.plural === resource);
-  return kind?.bodyBytes ?? managementLimits.bodyBytes;
+  return kind?.bodyBytes?.(sender) ?? managementLimits.bodyBytes;
 }
 
 function reportParts({ issuing, world, audit, activity, callers, rights }: OpenParts) {
   return {
     ...{ ledger: issuing.ledger, world },
     mayReport: rights.mayReport.bind(rights),
+    isAgent: rights.isAgent.bind(rights),
     append: audit.take.bind(audit),
     used: activity.used.bind(activity),
     keyNameOf: (user: User) => callers.sessionOf(user)?.credential.keyName ?? '',

@@ -21,6 +21,7 @@ export interface ReportParts {
   clock: Clock;
   /** Whether the caller may send reports about the cluster. */
   mayReport(user: User, cluster: string): Decision;
+  isAgent(user: User): boolean;
   /** Resolves when the lines are on the disk. */
   append(entries: readonly (AuditEntry & ReportedBy)[]): Promise<void>;
   used(uid: string, ttl: number, atMs: number): Promise<void>;
@@ -36,7 +37,7 @@ export interface ReportedBy {
   received: string;
 }
 
-/** Four times what an endpoint sends in one report. */
+/** Four times what an endpoint sends in one report. The key of an administrator, which may do everything, is no agent's. */
 export const maxReportBytes = 1024 * 1024;
 
 /** What the log adds to a line: its number, two digests, the cluster, the key and the time. */
@@ -55,7 +56,7 @@ export function reportKind(parts: ReportParts): Kind {
     verbs: ['create'],
     storage: '',
     strategy: {},
-    bodyBytes: maxReportBytes,
+    bodyBytes: (user) => (parts.isAgent(user) ? maxReportBytes : undefined),
     columns: [],
     answer: takeReport(parts),
   };

@@ -58,13 +58,16 @@ describe('sizes', () => {
     await isWell();
   });
 
-  it('a report of a direct endpoint may have 1 MiB, which is read for keys alone that may send reports', async () => {
+  it('a report of a direct endpoint may have 1 MiB, which is read for agent keys alone', async () => {
     const agent = await bench.keyFor('agent', { user: 'root', scope: { roles: [{ role: 'agent' }] } });
     const path = keysPath.replace('ownedaccesskeys', 'agentreports');
     const report = JSON.stringify({ spec: { cluster: 'c1', entries: [] } }).padEnd(900_000);
     const sent = (key: string, to: string, body: string) => bench.ask('POST', to, { key, body });
     expect(await sent(agent, path, report)).toMatchObject({ code: 201 });
     expect(await sent(agent, path, report.padEnd(1_100_000))).toMatchObject({ code: 413 });
+    const unscoped = await bench.keyFor('no-agent', { user: 'root' });
+    expect(await sent(unscoped, path, report.trim())).toMatchObject({ code: 201 });
+    expect(await sent(unscoped, path, report)).toMatchObject({ code: 413 });
     const review = '/kubernetes/management/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
     expect(await sent(agent, review, report)).toMatchObject({ code: 413 });
     const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${alice}\r\nContent-Length: ${report.length}\r\n\r\n{`;

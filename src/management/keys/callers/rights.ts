@@ -103,6 +103,12 @@ export class Rights implements Reviewer {
     return allows(this.#directory(), session.credential, { ...newReport, cluster });
   }
 
+  /** Of those who may report: the key of an administrator without a scope may do it too. */
+  isAgent(user: User): boolean {
+    const session = this.#callers.sessionOf(user);
+    return session !== undefined && !actsAsAdministrator(session.credential);
+  }
+
   userOfToken(): undefined {
     return undefined;
   }
