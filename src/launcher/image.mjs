@@ -10,7 +10,7 @@ import { mirrorOfThisMachine, newestLock } from './image/debian.ts';
 import { buildImage, fetchParts } from './image/image.ts';
 import { makeFolder, makeFolderAnew } from './image/make-folder.ts';
 import { programFiles } from './image/program.ts';
-import { fail } from './launch.mjs';
+import { runScript } from './launch.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 
@@ -28,11 +28,7 @@ Writes an OCI image layout for linux/amd64 and linux/arm64, and prints its folde
   --program FOLDER writes only the program's files for this processor into the folder; the Dockerfile uses it
 `;
 
-try {
-  run();
-} catch (fault) {
-  fail(fault instanceof Error ? fault.message : String(fault));
-}
+runScript(run);
 
 function run() {
   const { values } = parseArgs({

@@ -173,7 +173,21 @@ export function say(message) {
   process.stderr.write(`hostward: ${message}\n`);
 }
 
-export function fail(message) {
+/** 2 for a wrong command line, 3 for a fault of the environment. */
+export function fail(message, exitCode = 3) {
   say(message);
-  process.exitCode = 3;
+  process.exitCode = exitCode;
+}
+
+/** A command line that a script of the launcher cannot use. */
+export class UsageFault extends Error {}
+
+/** Says what `run` throws in one sentence, as every command of ours does. */
+export function runScript(run) {
+  try {
+    run();
+  } catch (fault) {
+    const isUsage = fault instanceof UsageFault || String(fault?.code).startsWith('ERR_PARSE_ARGS');
+    fail(fault instanceof Error ? fault.message : String(fault), isUsage ? 2 : 3);
+  }
 }

@@ -7,7 +7,7 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { makeFolderAnew } from './image/make-folder.ts';
-import { fail } from './launch.mjs';
+import { runScript, UsageFault } from './launch.mjs';
 import { writeRelease } from './release/release.ts';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
@@ -23,11 +23,7 @@ The tree must be clean, and bear the version already. The same commit gives the 
   --mirror URL       a mirror of Debian, by default the one that apt uses on this machine
 `;
 
-try {
-  run();
-} catch (fault) {
-  fail(fault instanceof Error ? fault.message : String(fault));
-}
+runScript(run);
 
 function run() {
   const { values } = parseArgs({
@@ -41,7 +37,7 @@ function run() {
   });
   if (values.help) return process.stdout.write(help);
   const { version } = values;
-  if (version === undefined) throw new Error('which version? Give --version, as in package.json');
+  if (version === undefined) throw new UsageFault('which version? Give --version, as in package.json');
   checkVersion(version);
   const key = values.key === undefined ? undefined : readKey(values.key);
   checkClean();

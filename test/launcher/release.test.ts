@@ -1,4 +1,5 @@
 // The parts of a release as values. .ci/release makes whole ones, and has other people's programs check them.
+import { spawnSync } from 'node:child_process';
 import { createHash, createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -190,5 +191,32 @@ describe('the annotations of the chart', () => {
     expect(parse(annotations['artifacthub.io/changes'])).toEqual(changes);
     expect(annotations['artifacthub.io/license']).toBe('Apache-2.0');
     expect(() => withAnnotations('name: a\n', {})).toThrow('must end with its annotations');
+  });
+});
+
+describe('the scripts of a release', () => {
+  const end = (script: string, ...words: string[]) => {
+    const path = join(import.meta.dirname, '..', '..', 'src', 'launcher', script);
+    const { status, stdout, stderr } = spawnSync(process.execPath, [path, ...words], { encoding: 'utf8' });
+    return { status, stdout, stderr };
+  };
+
+  it.each([
+    ['release.mjs', [], 'which version? Give --version, as in package.json'],
+    ['release.mjs', ['--colour'], "Unknown option '--colour'"],
+    ['release.mjs', ['--version'], "Option '--version <value>' argument missing"],
+    ['image.mjs', ['folder'], "Unexpected argument 'folder'"],
+  ])('%s %j ends with 2, as every wrong command line does', (script, words, sentence) => {
+    const { status, stdout, stderr } = end(script, ...words);
+    expect([status, stdout]).toEqual([2, '']);
+    expect(stderr).toMatch(/^hostward: .*\n$/);
+    expect(stderr).toContain(sentence);
+  });
+
+  it('end with 3 where the tree is not the one that was asked for', () => {
+    expect(end('release.mjs', '--version', '99.0.0')).toMatchObject({
+      status: 3,
+      stderr: expect.stringContaining('wanted version "99.0.0"'),
+    });
   });
 });
