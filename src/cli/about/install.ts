@@ -26,36 +26,57 @@ interface Names {
 }
 
 export async function install(context: Context, options: Options): Promise<ExitCode> {
-  const what = whatOf(options.operands);
+  const [word] = options.operands;
+  const what = kinds.find((one) => one === word);
   const name = options.text('vcluster-name') ?? context.environment['VCLUSTER_NAME'];
-  if (name === undefined)
-    throw new CommandFault(exitCodes.usage, 'the name of the virtual cluster is not given', {
-      hint: 'give --vcluster-name: the release name of its chart, which helm list shows',
-    });
-  const namespace = options.text('host-namespace') ?? `vcluster-${name}`;
-  checkName('vcluster-name', name, longestRelease);
-  checkName('host-namespace', namespace, longestNamespace);
+  const namespace = options.text('host-namespace');
+  const mistakes = [
+    ...(what === undefined ? [unknownKind(word)] : []),
+    ...(name === undefined ? [nameless] : wrongName('vcluster-name', name, longestRelease)),
+    ...(namespace === undefined ? [] : wrongName('host-namespace', namespace, longestNamespace)),
+  ];
+  if (what === undefined || name === undefined || mistakes.length > 0) throw usageFault(mistakes);
   const image = options.text('image') ?? `hostward:${context.version}`;
-  const text = await textOf(context, what, { name, namespace, image, isMapped: options.has('mapped') });
-  context.stdout.write(text);
+  const names = { name, namespace: namespace ?? `vcluster-${name}`, image, isMapped: options.has('mapped') };
+  context.stdout.write(await textOf(context, what, names));
   return exitCodes.fine;
 }
 
-/** Before the options: who has mistaken the command would be asked for a name that it does not take. */
-function whatOf([given]: readonly string[]): What {
-  const what = kinds.find((one) => one === given);
-  if (what !== undefined) return what;
-  const near = given === undefined ? undefined : nearestKey(given, kinds);
-  const found = given === undefined ? 'nothing' : `"${given}"`;
-  throw new CommandFault(exitCodes.usage, `hostward install wants values, manifests or chart-values, found ${found}`, {
-    hint: near === undefined ? 'see hostward install --help' : `did you mean "${near}"? See hostward install --help`,
-  });
+interface Mistake {
+  sentence: string;
+  hint?: string;
 }
 
-function checkName(option: string, name: string, longest: number): void {
-  if (dnsLabel.test(name) && name.length <= longest) return;
+const nameless: Mistake = {
+  sentence: 'the name of the virtual cluster is not given',
+  hint: 'give --vcluster-name: the release name of its chart, which helm list shows',
+};
+
+function unknownKind(given: string | undefined): Mistake {
+  const near = given === undefined ? undefined : nearestKey(given, kinds);
+  const found = given === undefined ? 'nothing' : `"${given}"`;
+  return {
+    sentence: `hostward install wants values, manifests or chart-values, found ${found}`,
+    hint: near === undefined ? 'see hostward install --help' : `did you mean "${near}"? See hostward install --help`,
+  };
+}
+
+function wrongName(option: string, name: string, longest: number): Mistake[] {
+  if (dnsLabel.test(name) && name.length <= longest) return [];
   const wanted = `lower-case letters, digits and "-", at most ${longest} characters`;
-  throw new CommandFault(exitCodes.usage, `--${option} wants ${wanted}, found "${name}"`);
+  return [{ sentence: `--${option} wants ${wanted}, found "${name}"` }];
+}
+
+/** Names every mistake: whoever corrects one should not meet the next one. */
+function usageFault(mistakes: readonly Mistake[]): CommandFault {
+  const [only] = mistakes;
+  if (only !== undefined && mistakes.length === 1) {
+    const { sentence, hint } = only;
+    return new CommandFault(exitCodes.usage, sentence, hint === undefined ? {} : { hint });
+  }
+  const details = mistakes.map(({ sentence, hint }) => (hint === undefined ? sentence : `${sentence}; ${hint}`));
+  const message = `the command line has ${mistakes.length} faults`;
+  return new CommandFault(exitCodes.usage, message, { details, shown: details });
 }
 
 async function textOf(context: Context, what: What, names: Names): Promise<string> {

@@ -69,4 +69,21 @@ describe('hostward install', () => {
     expect([code, out]).toEqual([2, '']);
     expect(err).toContain(sentence);
   });
+
+  it.each([
+    [[], ['found nothing', 'the name of the virtual cluster is not given']],
+    [['manifest'], ['did you mean "manifests"?', 'the name of the virtual cluster is not given']],
+    [
+      ['bogus', '--vcluster-name', 'A b', '--host-namespace', 'C'],
+      ['found "bogus"', '--vcluster-name wants', '--host-namespace wants'],
+    ],
+  ])('names every fault of %j at once', async (words, sentences) => {
+    const { code, err } = await install(...words);
+    expect(code).toBe(2);
+    const lines = err.trimEnd().split('\n');
+    expect(lines).toEqual([
+      ...sentences.map((one) => expect.stringContaining(one)),
+      `hostward: the command line has ${sentences.length} faults`,
+    ]);
+  });
 });
