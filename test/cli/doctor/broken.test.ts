@@ -38,6 +38,8 @@ interface Case {
         sameAs?: Side;
         path?: string;
         userless?: boolean;
+        /** It has insecure-skip-tls-verify: true. */
+        insecure?: boolean;
         /** The user has neither token nor certificate. */
         nameless?: boolean;
         /** The user has a certificate without its key. */
@@ -128,6 +130,7 @@ async function kubeconfigs({ kubeconfig = {} }: Case): Promise<Partial<Record<Si
       delete file.clusters[0].cluster['certificate-authority-data'];
       file.clusters[0].cluster['certificate-authority'] = change.caFile;
     }
+    if (change.insecure) file.clusters[0].cluster['insecure-skip-tls-verify'] = true;
     if (change.userless) file.users = [];
     if (change.nameless) file.users[0].user = {};
     if (change.keyless)

@@ -1,11 +1,13 @@
 // The checks of the configuration and of the files that it names.
 
 import { resolve } from 'node:path';
+import { selectIn } from '../../../cluster/credentials/kubeconfig.ts';
 import { countOf, formatFault } from '../../../config/fault.ts';
 import { counted } from '../../../object/text/in-words.ts';
+import { shellWord } from '../../../safe-text.ts';
 import type { Context } from '../../line/context.ts';
 import { faultsOf, prepareLoad } from '../../line/load-settings.ts';
-import { fileFaults } from '../../offline/checks/file-faults.ts';
+import { fileFaults, wantedOf } from '../../offline/checks/file-faults.ts';
 import type { Check } from '../patient/check.ts';
 import { fault, ok, warning } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
@@ -136,10 +138,47 @@ const isSwitchedOn: Check = {
   },
 };
 
+const serversProveThemselves: Check = {
+  code: 'HW-106',
+  needs: ['HW-101'],
+  async look({ context, options, loaded }) {
+    const wanted = wantedOf(options, loaded).filter(({ holds }) => holds === 'kubeconfig');
+    const paths = [...new Set(wanted.map(({ file }) => file))];
+    // One after the other, because a configuration may name more files than a process may open.
+    const open: { path: string; cluster: string }[] = [];
+    for (const path of paths) {
+      const cluster = await unverifiedIn(context, path);
+      if (cluster !== undefined) open.push({ path, cluster });
+    }
+    if (open.length === 0) return ok(`${counted(paths.length, 'kubeconfig')}, none with insecure-skip-tls-verify`);
+    return warning(`${counted(open.length, 'kubeconfig trusts', 'kubeconfigs trust')} every server that answers`, {
+      details: open.map(({ path, cluster }) => `"${path}" has insecure-skip-tls-verify: true in cluster "${cluster}"`),
+      mend: open.map(trustCommand).join('\n'),
+    });
+  },
+};
+
+/** The cluster of the current context, if its server need not prove who it is. A file that cannot be read is a finding of HW-103. */
+async function unverifiedIn({ files }: Context, path: string): Promise<string | undefined> {
+  const source = await files.readConfiguration(path);
+  if (!('text' in source)) return undefined;
+  const found = await selectIn(path, Buffer.from(source.text).toString('utf8'));
+  if (found.kind === 'faults') return undefined;
+  const { name, server, skipTLSVerify } = found.selected.cluster;
+  return skipTLSVerify && server.startsWith('https:') ? name : undefined;
+}
+
+/** kubectl removes insecure-skip-tls-verify when it writes an authority. */
+function trustCommand({ path, cluster }: { path: string; cluster: string }): string {
+  const words = ['kubectl', 'config', 'set-cluster', cluster, '--kubeconfig', path].map(shellWord);
+  return `${words.join(' ')} --certificate-authority ca.crt --embed-certs   # ca.crt: the authority of that cluster, from who runs it`;
+}
+
 export const configurationChecks: readonly Check[] = [
   isValid,
   hasNoWarning,
   filesCanBeRead,
   filesAreClosed,
   isSwitchedOn,
+  serversProveThemselves,
 ];

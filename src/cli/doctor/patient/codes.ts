@@ -26,6 +26,7 @@ const table = {
   'HW-103': { category: 'configuration', title: 'the files that the configuration names can be read' },
   'HW-104': { category: 'configuration', title: 'files with credentials are closed to other users' },
   'HW-105': { category: 'configuration', title: 'something is switched on' },
+  'HW-106': { category: 'configuration', title: 'every API server must prove who it is' },
   'HW-201': { category: 'virtual cluster', title: 'the virtual cluster answers' },
   'HW-202': { category: 'virtual cluster', title: 'its version of Kubernetes is recent enough' },
   'HW-203': { category: 'virtual cluster', title: 'its clock agrees with the one of this machine' },

@@ -14,6 +14,16 @@ import { contentProblems, type Problem, type Wanted } from './file-contents.ts';
 /** Options whose file replaces that of a setting. */
 const flags = { virtualKubeconfig: 'virtual-kubeconfig', hostKubeconfig: 'host-kubeconfig' };
 
+/** The files and folders that settings name, with those of options in place of the settings that they replace. */
+export function wantedOf(options: Options, loaded: LoadedAll): Wanted[] {
+  const given = Object.entries(flags).flatMap(([key, flag]): (Wanted & { key: string })[] => {
+    const file = options.text(flag);
+    return file === undefined ? [] : [{ key, path: `--${flag}`, file, holds: 'kubeconfig' }];
+  });
+  const isReplaced = ({ path }: Wanted) => given.some(({ key }) => path.endsWith(`hostward.${key}`));
+  return [...loaded.files.filter((one) => !isReplaced(one)), ...given];
+}
+
 /** `wayOut`: what a command offers whose files live on another machine. */
 export async function fileFaults(
   context: Context,
@@ -21,13 +31,8 @@ export async function fileFaults(
   loaded: LoadedAll,
   wayOut?: string,
 ): Promise<Fault[]> {
-  const given = Object.entries(flags).flatMap(([key, flag]): (Wanted & { key: string })[] => {
-    const file = options.text(flag);
-    return file === undefined ? [] : [{ key, path: `--${flag}`, file, holds: 'kubeconfig' }];
-  });
-  const isReplaced = ({ path }: Wanted) => given.some(({ key }) => path.endsWith(`hostward.${key}`));
-  const named = loaded.files.filter((one) => !isReplaced(one));
-  const wanted: Wanted[] = [...named.filter(({ holds }) => holds !== 'folder'), ...given];
+  const named = wantedOf(options, loaded);
+  const wanted = named.filter(({ holds }) => holds !== 'folder');
   const folders: Wanted[] = [...named.filter(({ holds }) => holds === 'folder'), ...defaultFolders(loaded)];
   return [...(await foundInFiles(context, wanted, wayOut)), ...(await foundInFolders(context, folders, wayOut))];
 }
