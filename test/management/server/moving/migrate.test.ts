@@ -17,10 +17,10 @@ import { migrate } from '../../../../src/management/server/moving/migrate.ts';
 import { recover } from '../../../../src/management/server/moving/recover.ts';
 import { ManagementApi } from '../../../../src/management/server/server.ts';
 import type { KubeObject } from '../../../../src/object/meta/object.ts';
-import { metaName, replicaName } from '../../../../src/store/kubernetes/records/record-format.ts';
+import { metaName, nameOf, replicaName } from '../../../../src/store/kubernetes/records/record-format.ts';
 import { Seals } from '../../../../src/store/kubernetes/trust/seals.ts';
 import { ApiClient } from '../../../contract/client.ts';
-import { newNamespace } from '../../../contract/store/on-host.ts';
+import { connectionTo, newNamespace } from '../../../contract/store/on-host.ts';
 import { people } from '../bench.ts';
 
 let host: Devcluster;
@@ -120,6 +120,35 @@ describe('migrate()', () => {
     await expect(migrate({ from: other, to: cluster, ...parts })).rejects.toThrow(
       /records of its own|no key could be proved/,
     );
+  }, 30_000);
+
+  it('compares both stores, and lets no server start on a new one that lacks a record, while the old one stays', async () => {
+    const namespace = await newNamespace(host);
+    const [file, cluster] = [inFile('compared'), inCluster('lossy', namespace, join(folder, 'secrets-lossy'))];
+    const first = await opened(file);
+    await made(first, 'lost-on-the-way');
+    await closed(first);
+    const lost = nameOf('/registry/ownedaccesskeys/lost-on-the-way');
+    const path = `/api/v1/namespaces/${namespace}/secrets/${lost}`;
+    const connection = connectionTo(host);
+    // Opens the connection: the deletion is then the next thing that the host hears, before the stores are compared.
+    await connection.request({ method: 'GET', path });
+    let removal: Promise<{ kind: string }> | undefined;
+    const loses = () => {
+      removal = connection.request({ method: 'DELETE', path });
+    };
+    await expect(migrate({ from: file, to: cluster, ...parts, progress: loses })).rejects.toThrow(
+      /^the new store has \d+ records that are not the \d+ of the old one; run the command again$/,
+    );
+    expect((await removal)?.kind).toBe('ok');
+    await connection.close();
+    await expect(opened(cluster)).rejects.toThrow('a migration into it has not ended');
+    const again = await opened(file);
+    await expect(made(again, 'lost-on-the-way')).rejects.toThrow();
+    await closed(again);
+    const { records } = await migrate({ from: file, to: cluster, ...parts });
+    expect(records).toBeGreaterThan(1);
+    await closed(await opened(cluster));
   }, 30_000);
 
   it('ends what was broken off between its last two writes, when no server starts on either store', async () => {
