@@ -12,7 +12,7 @@ import { mirrorChecks, ownerChecks } from './checks/host.ts';
 import { installerChecks } from './checks/installer.ts';
 import { managementChecks } from './checks/management.ts';
 import { namespaceChecks } from './checks/namespaces.ts';
-import { recordChecks } from './checks/records.ts';
+import { recordChecks } from './checks/records/records.ts';
 import { replicaChecks } from './checks/replicas.ts';
 import { rightsChecks } from './checks/rights.ts';
 import { vclusterChecks } from './checks/vcluster.ts';

@@ -1,6 +1,6 @@
 // What `hostward doctor` says of the files of two replicas, on the records that they have written.
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { isAgreed } from '../../../src/cli/doctor/checks/agreement.ts';
+import { isAgreed } from '../../../src/cli/doctor/checks/records/agreement.ts';
 import type { Patient } from '../../../src/cli/doctor/patient/patient.ts';
 import { surveyOf } from '../../../src/cli/doctor/patient/stored-records.ts';
 import { systemClock } from '../../../src/clock.ts';

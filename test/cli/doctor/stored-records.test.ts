@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { notBelieved } from '../../../src/cli/doctor/checks/agreement.ts';
+import { notBelieved } from '../../../src/cli/doctor/checks/records/agreement.ts';
 import { living, surveyOf } from '../../../src/cli/doctor/patient/stored-records.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { startDevcluster } from '../../../src/devcluster/devcluster.ts';

@@ -194,7 +194,7 @@ describe.skipIf(reason !== undefined)(
         ...[main, 'doctor', '--config', configPath, '-o', 'json'],
       );
       const { checks } = JSON.parse(ended.stdout) as { checks: Checked[] };
-      return checks.filter(({ code }) => /^HW-8(0[4-9]|10)$/.test(code));
+      return checks.filter(({ code }) => /^HW-8(0[4-9]|10|13)$/.test(code));
     };
     /** A configuration of a replica that does not run, and differs from those that do. */
     const configured = (name: string, change: object = {}, store: object = {}, limits: object = {}) => {
@@ -209,13 +209,14 @@ describe.skipIf(reason !== undefined)(
 
     it('is sound for doctor, which a replica may ask for less than an administrator', async () => {
       expect((await doctor(configured('sound'))).map(({ code, verdict }) => [code, verdict])).toEqual(
-        ['804', '805', '806', '807', '808', '809', '810'].map((code) => [`HW-${code}`, 'ok']),
+        ['804', '805', '806', '807', '808', '809', '810', '813'].map((code) => [`HW-${code}`, 'ok']),
       );
       const own = await doctor(replicas.replica(0).configPath);
       const unchecked = own.filter(({ verdict }) => verdict !== 'ok').map(({ code, verdict }) => [code, verdict]);
       expect(unchecked).toEqual([
         ['HW-808', 'couldNotCheck'],
         ['HW-809', 'couldNotCheck'],
+        ['HW-813', 'couldNotCheck'],
       ]);
     });
 
@@ -248,6 +249,7 @@ describe.skipIf(reason !== undefined)(
         finds: {
           'HW-807': 'has used a store in elsewhere, and no store is there',
           'HW-808': 'no ValidatingAdmissionPolicy protects the namespace elsewhere',
+          'HW-813': 'no FlowSchema names the namespace elsewhere',
         },
         starts: 'this replica has used a store there, and no store is there',
       },

@@ -72,6 +72,7 @@ const table = {
   'HW-810': { category: 'management API', title: 'the store has room' },
   'HW-811': { category: 'management API', title: 'the replicas have one configuration' },
   'HW-812': { category: 'management API', title: 'the cluster of the records goes on answering' },
+  'HW-813': { category: 'management API', title: 'no heartbeat waits behind the requests of others' },
   'HW-901': { category: 'active proof', title: 'test objects can be made in the virtual cluster' },
   'HW-902': { category: 'active proof', title: 'the copy of the Endpoints comes to the host' },
   'HW-903': { category: 'active proof', title: 'the copy of the EndpointSlice comes to the host' },

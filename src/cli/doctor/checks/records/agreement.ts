@@ -1,10 +1,10 @@
 // What several replicas must have alike: the configuration that says who exists, and the peppers that keys are made with.
-import { compareWith } from '../../../management/keys/callers/ruling-configuration.ts';
-import { pepperInUse, type Secrets } from '../../../management/keys/folder/data-folder.ts';
-import { counted, firstLines } from '../../../object/text/in-words.ts';
-import type { Check } from '../patient/check.ts';
-import { type Finding, fault, ok, warning } from '../patient/finding.ts';
-import type { StoredRecords } from '../patient/stored-records.ts';
+import { compareWith } from '../../../../management/keys/callers/ruling-configuration.ts';
+import { pepperInUse, type Secrets } from '../../../../management/keys/folder/data-folder.ts';
+import { counted, firstLines } from '../../../../object/text/in-words.ts';
+import type { Check } from '../../patient/check.ts';
+import { type Finding, fault, ok, warning } from '../../patient/finding.ts';
+import type { StoredRecords } from '../../patient/stored-records.ts';
 
 /** Enough names to know what it is about. */
 const namesShown = 5;

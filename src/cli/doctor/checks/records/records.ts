@@ -1,56 +1,34 @@
-// The checks of a store in a cluster: its namespace, the rights in it, whose records lie there, who else may write them, what ends all
-// replicas at once, and how much room is left. Nothing is read but Secrets, policies, budgets and quotas.
-import { openCredentials } from '../../../cluster/credentials/credentials.ts';
-import type { Permission } from '../../../cluster/permission.ts';
-import { checkNamespace, namesNobody, probe, reviewAll } from '../../../cluster/wire/probe.ts';
-import type { ResourceRef } from '../../../cluster/wire/scope.ts';
-import { openConnection } from '../../../cluster/wire/transport.ts';
-import { type StoreSettings, secretsFolder } from '../../../config/settings/management-settings.ts';
-import { silentLog } from '../../../log.ts';
-import { provesSecrets } from '../../../management/keys/folder/data-folder.ts';
-import { counted, firstLines } from '../../../object/text/in-words.ts';
-import { isRecord, recordsIn } from '../../../object/text/json.ts';
-import { wayOutOfSetBack } from '../../../store/kubernetes/meta-record.ts';
-import { Seals } from '../../../store/kubernetes/trust/seals.ts';
-import type { Check } from '../patient/check.ts';
-import { couldNotCheck, type Finding, fault, faultOf, ok, warning } from '../patient/finding.ts';
-import type { Patient } from '../patient/patient.ts';
-import { recordRules } from '../patient/shipped-rules.ts';
-import { knownStore, secretsHere, strayFrom, surveyOf } from '../patient/stored-records.ts';
-import { userOf } from '../patient/surplus.ts';
+// The checks of a store in a cluster: its namespace, the rights in it, whose records lie there, and how much room is left. Nothing is
+// read but Secrets and quotas.
+import { openCredentials } from '../../../../cluster/credentials/credentials.ts';
+import type { Permission } from '../../../../cluster/permission.ts';
+import { checkNamespace, namesNobody, probe, reviewAll } from '../../../../cluster/wire/probe.ts';
+import type { ResourceRef } from '../../../../cluster/wire/scope.ts';
+import { openConnection } from '../../../../cluster/wire/transport.ts';
+import { secretsFolder } from '../../../../config/settings/management-settings.ts';
+import { silentLog } from '../../../../log.ts';
+import { provesSecrets } from '../../../../management/keys/folder/data-folder.ts';
+import { counted, firstLines } from '../../../../object/text/in-words.ts';
+import { isRecord } from '../../../../object/text/json.ts';
+import { wayOutOfSetBack } from '../../../../store/kubernetes/meta-record.ts';
+import { Seals } from '../../../../store/kubernetes/trust/seals.ts';
+import type { Check } from '../../patient/check.ts';
+import { couldNotCheck, type Finding, fault, faultOf, ok, warning } from '../../patient/finding.ts';
+import type { Patient } from '../../patient/patient.ts';
+import { recordRules } from '../../patient/shipped-rules.ts';
+import { knownStore, secretsHere, strayFrom, surveyOf } from '../../patient/stored-records.ts';
+import { userOf } from '../../patient/surplus.ts';
+import { noVerdict } from '../rights.ts';
 import { isAgreed, lateSecrets, notBelieved } from './agreement.ts';
-import { noVerdict } from './rights.ts';
+import { isShared, storeOf } from './shared-store.ts';
+import { isBudgeted, isPlaced, isProtected } from './surroundings.ts';
 
-const policies: ResourceRef = {
-  path: 'apis/admissionregistration.k8s.io/v1',
-  resource: 'validatingadmissionpolicies',
-  kind: 'ValidatingAdmissionPolicy',
-};
-const bindings: ResourceRef = {
-  ...policies,
-  resource: 'validatingadmissionpolicybindings',
-  kind: 'ValidatingAdmissionPolicyBinding',
-};
-const budgets: ResourceRef = { path: 'apis/policy/v1', resource: 'poddisruptionbudgets', kind: 'PodDisruptionBudget' };
 const quotas: ResourceRef = { path: 'api/v1', resource: 'resourcequotas', kind: 'ResourceQuota' };
 
 /** Enough names to know what it is about. */
 const namesShown = 5;
 /** Time to raise a limit before a create is refused. */
 const nearlyFull = 0.9;
-
-interface SharedStore extends StoreSettings {
-  kubernetes: NonNullable<StoreSettings['kubernetes']>;
-}
-
-function storeOf({ settings }: Patient): SharedStore {
-  const store = settings.managementServer?.store;
-  if (store?.kubernetes === undefined) throw new Error('a check of records runs without a store in a cluster');
-  return store as SharedStore;
-}
-
-const isShared = (patient: Patient): boolean =>
-  patient.settings.managementServer?.store?.kubernetes !== undefined && !patient.isBeforeInstallation;
 
 const answers: Check = {
   code: 'HW-804',
@@ -188,77 +166,6 @@ const isOwn: Check = {
   },
 };
 
-const isProtected: Check = {
-  code: 'HW-808',
-  needs: ['HW-101', 'HW-804'],
-  applies: isShared,
-  async look(patient) {
-    const { namespace } = storeOf(patient).kubernetes;
-    const { client } = patient.recordsCluster;
-    const [found, bound] = await Promise.all([client.tryList(policies, ''), client.tryList(bindings, '')]);
-    if (found.kind === 'failed' || bound.kind === 'failed')
-      return couldNotCheck('this account may not read admission policies', {
-        mend: 'run doctor as an administrator of that cluster',
-      });
-    const mend =
-      'helm upgrade with cluster=true and management.store.policy=true, or apply what `hostward docs replicas` says of the policy';
-    const named = found.objects.filter(({ spec }) => guards(spec, namespace)).map(({ metadata }) => metadata.name);
-    if (named.length === 0)
-      return warning(
-        `no ValidatingAdmissionPolicy protects the namespace ${namespace}: whoever may write Secrets there decides who is let in`,
-        { mend },
-      );
-    const isEnforced = bound.objects.some(
-      ({ spec }) =>
-        isRecord(spec) &&
-        named.includes(String(spec['policyName'])) &&
-        Array.isArray(spec['validationActions']) &&
-        spec['validationActions'].includes('Deny'),
-    );
-    if (isEnforced) return ok(`protected by the policy ${named[0]}`);
-    return warning(`the policy ${named[0]} refuses nothing: no binding of it has the action Deny`, { mend });
-  },
-};
-
-/** Refuses at least the deletion of Secrets, and speaks of the namespace. */
-function guards(spec: unknown, namespace: string): boolean {
-  if (!isRecord(spec) || !isRecord(spec['matchConstraints'])) return false;
-  const { resourceRules } = spec['matchConstraints'];
-  const rules = recordsIn(resourceRules);
-  const has = (list: unknown, ...wanted: string[]) => Array.isArray(list) && wanted.some((one) => list.includes(one));
-  return (
-    rules.some(({ resources, operations }) => has(resources, 'secrets', '*') && has(operations, 'DELETE', '*')) &&
-    JSON.stringify([spec['matchConditions'], spec['validations'], spec['matchConstraints']]).includes(namespace)
-  );
-}
-
-const isBudgeted: Check = {
-  code: 'HW-809',
-  needs: ['HW-101', 'HW-806'],
-  applies: isShared,
-  async look(patient) {
-    const { replicas } = patient.records;
-    if (replicas.length < 2) return ok('one replica, and no budget is needed');
-    const found = await patient.recordsCluster.client.tryList(budgets, '');
-    if (found.kind === 'failed')
-      return couldNotCheck('this account may not read PodDisruptionBudgets', {
-        mend: 'kubectl get poddisruptionbudgets -A -l app.kubernetes.io/name=hostward   # with a kubectl that may',
-      });
-    const isOurs = (spec: unknown) => {
-      const selector = isRecord(spec) && isRecord(spec['selector']) ? spec['selector']['matchLabels'] : undefined;
-      return isRecord(selector) && selector['app.kubernetes.io/component'] === 'management';
-    };
-    const ours = found.objects.find(({ spec }) => isOurs(spec));
-    if (ours !== undefined) return ok(`the budget ${ours.metadata.namespace}/${ours.metadata.name}`);
-    return warning(
-      `${replicas.length} replicas use the store, and no PodDisruptionBudget selects app.kubernetes.io/component=management: a drain may end all at once`,
-      {
-        mend: 'kubectl create poddisruptionbudget hostward-management --max-unavailable 1 --selector app.kubernetes.io/name=hostward,app.kubernetes.io/component=management   # in the namespace of the pods; the chart makes it with management.replicas=2',
-      },
-    );
-  },
-};
-
 const hasRoom: Check = {
   code: 'HW-810',
   needs: ['HW-101', 'HW-806'],
@@ -296,5 +203,5 @@ async function fullQuota(patient: Patient, namespace: string): Promise<Finding |
 
 export const recordChecks: readonly Check[] = [
   ...[answers, grantsRights, isAlone, isOwn, isProtected],
-  ...[isBudgeted, hasRoom, isAgreed],
+  ...[isBudgeted, hasRoom, isAgreed, isPlaced],
 ];
