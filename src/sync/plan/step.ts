@@ -187,10 +187,16 @@ export interface RequestStep {
 
 export type PlanStep = RequestStep | { kind: 'done'; outcome: Outcome };
 
+/** An object that somebody else has written since it was seen. */
+export interface MustRead {
+  side: 'host' | 'virtual';
+  place: HostPlace;
+}
+
 /** The memory of one pass over a key between its requests. */
 export interface Memory {
   hostService: { known: false } | { known: true; service: HostServiceItem | undefined };
-  mustRead: 'host' | 'virtual' | undefined;
+  mustRead: MustRead | undefined;
   conflicts: number;
   /** Host edits that this pass has written to the virtual side; a later host edit is compared with them. */
   agreed: Agreement | undefined;

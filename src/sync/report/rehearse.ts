@@ -91,7 +91,7 @@ export async function rehearse(input: RehearsalInput): Promise<Rehearsed[]> {
     patching: patching && observed(patching, input.patching),
     virtualWriter: virtualCluster.writer(),
     hostWriter: hostCluster.writer(),
-    agreements: new Map(),
+    halfDone: new Map(),
     circumstances: () => circumstances,
     storedAsRequested: new StoredAsRequested(world, { looking: () => {}, hasNews: () => false }),
     wake: () => {},

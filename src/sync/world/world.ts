@@ -180,12 +180,13 @@ export class World<R extends Rules = Rules> {
     return this.windows.host.get(keyOf(place.namespace, place.name));
   }
 
-  /** Whether the window does not watch the host object of this key, so that every pass must read it again. */
-  isHostUnseen(key: Key): boolean {
-    if (this.windows.showsMarkedOnly !== true) return false;
+  /** The place of the host object of this key, if the window does not watch it, so that every pass must read it again. */
+  unseenOnHost(key: Key): HostPlace | undefined {
+    if (this.windows.showsMarkedOnly !== true) return undefined;
     const place = this.placeOf(key);
     const host = place && this.hostOf(place);
-    return host !== undefined && host.labels?.[markerLabel] !== this.#rules.translation.placement.virtualCluster;
+    const isSeen = host?.labels?.[markerLabel] === this.#rules.translation.placement.virtualCluster;
+    return host === undefined || isSeen ? undefined : place;
   }
 
   ownerState(): OwnerState {

@@ -81,8 +81,8 @@ export const byHand: readonly Mutant[] = [
   other(
     'what both sides agreed is lost with a failed write',
     'sync/loop/pass/reconcile.ts',
-    'ports.agreements?.set(key, pass.memory.agreed);',
-    'ports.agreements?.delete(key);',
+    'halfDone?.set(key, { agreed, mustRead });',
+    'halfDone?.set(key, { agreed: undefined, mustRead });',
   ),
   other(
     'a kind does not hear what became of another',

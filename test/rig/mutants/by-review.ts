@@ -72,7 +72,7 @@ export const byReview: readonly Mutant[] = [
     'what is gone is read again',
     'sync/plan/decide/after-answer.ts',
     "if (request.side !== 'host' || request.verb !== 'create') return { ...memory, mustRead: undefined };",
-    "if (request.side !== 'host' || request.verb !== 'create') return { ...memory, mustRead: 'host' };",
+    "if (request.side !== 'host' || request.verb !== 'create') return { ...memory, mustRead: targetOf(request) };",
   ),
   other(
     'a lease is not released',
@@ -126,8 +126,8 @@ export const byReview: readonly Mutant[] = [
   other(
     'a conflict is not read again',
     'sync/plan/decide/after-answer.ts',
-    'return { ...memory, conflicts, mustRead: request.side };',
-    'return { ...memory, conflicts };',
+    'const refused = { ...memory, conflicts, mustRead: targetOf(request) };',
+    'const refused = { ...memory, conflicts };',
   ),
   other(
     'a failed write has no back-off',

@@ -26,6 +26,7 @@ const back = { labels: new Map(), annotations: new Map() };
 const backFlow: PlannedRequest = { side: 'virtual', verb: 'patch', place, mergePatch: {}, reason: '', back, agreed };
 
 const ok: Answer = { kind: 'ok', status: 200, object };
+const unread: Memory = { ...freshMemory(), mustRead: { side: 'host', place } };
 const message = 'said by the server';
 const conflict: Answer = { kind: 'conflict', message };
 const terminating: Answer = { kind: 'forbidden', message, namespaceTerminating: true };
@@ -34,7 +35,7 @@ const terminating: Answer = { kind: 'forbidden', message, namespaceTerminating: 
 function goesOn({ end, mustRead, backflowRefused }: Memory): string {
   if (end !== undefined) return outcomeText(end);
   if (backflowRefused !== undefined) return `serves the host, then ${outcomeText(backflowRefused)}`;
-  return mustRead === undefined ? 'decides' : `reads ${mustRead}`;
+  return mustRead === undefined ? 'decides' : `reads ${mustRead.side}`;
 }
 
 describe('after an answer the pass', () => {
@@ -90,10 +91,22 @@ describe('after an answer the pass', () => {
   });
 
   it('decides again after the read that a conflict required', () => {
-    expect(goesOn(afterAnswer({ ...freshMemory(), mustRead: 'host' }, read, ok, endpointsKind))).toBe('decides');
-    expect(
-      goesOn(afterAnswer({ ...freshMemory(), mustRead: 'host' }, read, { kind: 'notFound', message }, endpointsKind)),
-    ).toBe('decides');
+    const then = (answer: Answer): string => goesOn(afterAnswer(unread, read, answer, endpointsKind));
+    expect([then(ok), then({ kind: 'notFound', message })]).toEqual(['decides', 'decides']);
+  });
+
+  it.each<[kept: boolean, name: string, request: PlannedRequest, answer: Answer]>([
+    [true, 'the read fails', read, { kind: 'failed', status: 500, retryAfterMs: undefined, message }],
+    [true, 'the read is to come later', read, { kind: 'throttled', retryAfterMs: 700, message }],
+    [true, 'nobody has sent the read', read, { kind: 'notSent', reason: 'noLease' }],
+    [true, 'the writes of the pass were refused too often', patch, conflict],
+    [false, 'reads are not allowed', read, { kind: 'forbidden', message, namespaceTerminating: false }],
+    [false, 'the object is read', read, ok],
+  ])('keeps in mind that it must read (%s) when %s', (kept, _, request, answer) => {
+    const memory = { ...unread, conflicts: 8 };
+    expect(afterAnswer(memory, request, answer, endpointsKind).mustRead).toEqual(
+      kept ? { side: 'host', place } : undefined,
+    );
   });
 
   it.each<[name: string, request: PlannedRequest, answer: Answer, known: object]>([

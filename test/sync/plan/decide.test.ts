@@ -2,7 +2,17 @@ import { describe, expect, it } from 'vitest';
 import { decide } from '../../../src/sync/plan/decide/decide.ts';
 import { markerLabel, objectKeys, pauseKey, theSix } from '../../../src/sync/plan/keys/reserved-keys.ts';
 import { type Facts, freshMemory, type Memory } from '../../../src/sync/plan/step.ts';
-import { asAddress, asAnnotation, asLabel, copyWith, factsWith, stepText, translation, virtualWith } from '../facts.ts';
+import {
+  asAddress,
+  asAnnotation,
+  asLabel,
+  copyWith,
+  factsWith,
+  place,
+  stepText,
+  translation,
+  virtualWith,
+} from '../facts.ts';
 
 interface Row {
   rule: string;
@@ -112,8 +122,13 @@ const rows: Row[] = [
   },
   { rule: '9: paused on the host', facts: host(asAnnotation(pauseKey, 'true')), step: 'left Paused' },
   { rule: '10: nothing to change', facts: {}, step: 'inSync' },
-  { rule: '11: a conflict on the host', facts: {}, memory: { mustRead: 'host' }, step: 'host get' },
-  { rule: '11: a conflict on the virtual side', facts: {}, memory: { mustRead: 'virtual' }, step: 'virtual get' },
+  { rule: '11: a conflict on the host', facts: {}, memory: { mustRead: { side: 'host', place } }, step: 'host get' },
+  {
+    rule: '11: a conflict on the virtual side',
+    facts: {},
+    memory: { mustRead: { side: 'virtual', place } },
+    step: 'virtual get',
+  },
   {
     rule: '12: both sides keep changing the same keys',
     facts: { ...host(asLabel('team', 'b')), backFlowWaitMs: 500 },

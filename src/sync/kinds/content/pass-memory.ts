@@ -3,14 +3,21 @@
 import type { Answer } from '../../../cluster/answer.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { forbiddenSentence, namespaceRetryMs } from '../../plan/decide/after-answer.ts';
-import { type HostContent, projectImportable, readVirtualContent, type VirtualContent } from './content-kind.ts';
+import type { MustRead } from '../../plan/step.ts';
+import {
+  type HostContent,
+  projectHostContent,
+  projectImportable,
+  readVirtualContent,
+  type VirtualContent,
+} from './content-kind.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest } from './content-step.ts';
 
 export interface PassMemory {
   /** The host's answer about the object that an import has lost, and the mark of that object. */
   lost: ContentFacts['lost'];
   lostMark: string | undefined;
-  mustRead: 'host' | 'virtual' | undefined;
+  mustRead: MustRead | undefined;
   /** The object at the place of the copy when it lacks the label that the window selects by. */
   unmarked: HostContent | undefined;
   /** The virtual object with its content, read for a write. */
@@ -36,6 +43,8 @@ export function afterContentAnswer(
   const end = (outcome: ContentOutcome): PassMemory => ({ ...memory, end: outcome });
   switch (answer.kind) {
     case 'ok':
+      // The window shows what was written, and no longer what was removed.
+      if (request.side === 'host' && request.verb !== 'get') return { ...memory, read: undefined, unmarked: undefined };
       if (request.verb !== 'get') return { ...memory, read: undefined };
       if (request.side === 'virtual') return { ...memory, read: readVirtualContent(answer.object) };
       return { ...memory, ...lostBy(answer.object, facts) };
@@ -46,7 +55,7 @@ export function afterContentAnswer(
       return end(namespaceMissing(request.side, 'its namespace does not exist'));
     case 'conflict':
     case 'alreadyExists':
-      return { ...memory, mustRead: request.side, read: undefined };
+      return { ...memory, mustRead: { side: request.side, place: request.place }, read: undefined };
     case 'forbidden':
       if (answer.namespaceTerminating) return end(namespaceMissing(request.side, 'the namespace is being deleted'));
       return end({
@@ -69,6 +78,28 @@ export function afterContentAnswer(
       return end({ kind: 'retry' });
     default:
       return answer satisfies never;
+  }
+}
+
+/** After a conflict the object was read, because its window may be late, or may not show it for lack of its label. */
+export function afterReadAgain(
+  memory: PassMemory,
+  { answer, isBelieved, isCopy }: { answer: Answer; isBelieved: boolean; isCopy: boolean },
+): PassMemory {
+  switch (answer.kind) {
+    case 'throttled':
+    case 'failed':
+      return { ...memory, end: { kind: 'retry', retryAfterMs: answer.retryAfterMs } };
+    case 'gone':
+    case 'unauthorized':
+    case 'notSent':
+      return { ...memory, end: { kind: 'retry' } };
+    default: {
+      const read = { ...memory, mustRead: undefined };
+      // The window may have to list again, and whatever is decided before that would be in vain.
+      if (!isBelieved) return { ...read, end: { kind: 'retry' } };
+      return { ...read, unmarked: isCopy && answer.kind === 'ok' ? projectHostContent(answer.object) : undefined };
+    }
   }
 }
 

@@ -2,9 +2,11 @@
 import type { Answer } from '../../../cluster/answer.ts';
 import type { Item, Window } from '../../../cluster/window/window.ts';
 import type { StillWanted } from '../../../cluster/write/writer.ts';
-import { keyOf, splitKey } from '../../../object/meta/object.ts';
-import { type HostContent, projectHostContent } from '../../kinds/content/content-kind.ts';
-import type { ContentFacts, ContentRequest } from '../../kinds/content/content-step.ts';
+import { type Key, keyOf } from '../../../object/meta/object.ts';
+import type { ContentRequest } from '../../kinds/content/content-step.ts';
+import { afterReadAgain, freshPass, type PassMemory } from '../../kinds/content/pass-memory.ts';
+import { isSamePlace } from '../../plan/ownership.ts';
+import type { MustRead } from '../../plan/step.ts';
 import type { WriteLog } from '../../world/write-log.ts';
 import { type SideWriters, saysNamespaceGone, send, showAnswer } from '../pass/send.ts';
 import type { ContentWorld } from './content-world.ts';
@@ -20,6 +22,8 @@ export interface ContentRequestsOptions extends SideWriters {
 
 export class ContentRequests {
   readonly #options: ContentRequestsOptions;
+  /** What a write with a conflict was about, until it has been read: also the next pass may not write without a look. */
+  readonly #unread = new Map<Key, MustRead>();
 
   constructor(options: ContentRequestsOptions) {
     this.#options = options;
@@ -40,14 +44,22 @@ export class ContentRequests {
     return answer;
   }
 
-  /** After a conflict: reads the object, because its window may be late, or may not show it for lack of its label. */
-  async readAgain(facts: ContentFacts, side: 'host' | 'virtual'): Promise<HostContent | 'older' | undefined> {
-    const { virtual, copies } = this.#options.world.windows;
-    const place = side === 'host' ? facts.copyPlace : splitKey(facts.key);
-    if (place === undefined) return undefined;
-    const { answer, isBelieved } = await this.#send(side === 'host' ? copies : virtual, { side, verb: 'get', place });
-    if (!isBelieved) return 'older';
-    return side === 'host' && answer.kind === 'ok' ? projectHostContent(answer.object) : undefined;
+  begin(key: Key): Promise<PassMemory> {
+    return this.readAgain(key, { ...freshPass(), mustRead: this.#unread.get(key) });
+  }
+
+  async readAgain(key: Key, memory: PassMemory): Promise<PassMemory> {
+    const { mustRead } = memory;
+    if (mustRead === undefined) return memory;
+    this.#unread.set(key, mustRead);
+    const { world } = this.#options;
+    const isOnHost = mustRead.side === 'host';
+    const { virtual, copies } = world.windows;
+    const read = await this.#send(isOnHost ? copies : virtual, { ...mustRead, verb: 'get' });
+    const isCopy = isOnHost && isSamePlace(mustRead.place, world.copyPlaceOf(key));
+    const after = afterReadAgain(memory, { ...read, isCopy });
+    if (after.mustRead === undefined) this.#unread.delete(key);
+    return after;
   }
 
   async #send(

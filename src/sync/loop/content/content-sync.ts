@@ -11,7 +11,7 @@ import type { WorkQueue } from '../../../queue/work-queue.ts';
 import { contentDifference, contentWritesFrom, dryRunOutcome } from '../../kinds/content/content-dry-run.ts';
 import { planContent } from '../../kinds/content/content-plan.ts';
 import type { ContentFacts, ContentOutcome, ContentRequest, ContentStep } from '../../kinds/content/content-step.ts';
-import { afterContentAnswer, contested, freshPass } from '../../kinds/content/pass-memory.ts';
+import { afterContentAnswer, contested } from '../../kinds/content/pass-memory.ts';
 import { Contest } from '../../world/contest.ts';
 import { DeleteGuard } from '../../world/doubt/delete-guard.ts';
 import { DoubtedList, type ListDoubt } from '../../world/doubt/doubted-list.ts';
@@ -213,8 +213,9 @@ export class ContentSync {
   }
 
   async #pass(key: Key): Promise<ContentOutcome> {
-    let memory = freshPass();
+    let memory = await this.#requests.begin(key);
     for (let requests = 0; requests < requestLimit; requests++) {
+      if (memory.end !== undefined) return memory.end;
       const areInForce = this.world.untilNewRules();
       const facts = contentFactsOf(key, memory, this.#sources);
       const step = planContent(facts);
@@ -232,17 +233,11 @@ export class ContentSync {
       const answer = await this.#requests.ask(step.request, areInForce);
       if (answer.kind === 'notSent' && !areInForce()) continue;
       memory = afterContentAnswer(memory, { request: step.request, answer, facts });
+      memory = await this.#requests.readAgain(key, memory);
       if (memory.lost === 'gone' && memory.lostMark !== undefined) this.#gone.set(key, memory.lostMark);
-      if (memory.end !== undefined) return memory.end;
-      if (memory.mustRead !== undefined) {
-        const unmarked = await this.#requests.readAgain(facts, memory.mustRead);
-        // The window may have to list again, and whatever is decided before that would be in vain.
-        if (unmarked === 'older') return { kind: 'retry' };
-        memory = { ...memory, mustRead: undefined, unmarked };
-      }
-      this.#options.standingChanged(key);
+      if (memory.end === undefined) this.#options.standingChanged(key);
     }
-    return { kind: 'retry' };
+    return memory.end ?? { kind: 'retry' };
   }
 
   /** Undefined when no write is needed. */

@@ -61,7 +61,7 @@ export interface ReconcilePortsOptions {
 }
 
 export class SyncPorts implements ReconcilePorts {
-  readonly agreements: ReconcilePorts['agreements'] = new Map();
+  readonly halfDone: ReconcilePorts['halfDone'] = new Map();
   readonly storedAsRequested: StoredAsRequested;
   readonly wake: ReconcilePorts['wake'];
   readonly #options: ReconcilePortsOptions;

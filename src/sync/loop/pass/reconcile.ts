@@ -6,7 +6,6 @@ import type { Writer } from '../../../cluster/write/writer.ts';
 import { type Key, keyOf } from '../../../object/meta/object.ts';
 import { afterAnswer } from '../../plan/decide/after-answer.ts';
 import { decide } from '../../plan/decide/decide.ts';
-import type { Agreement } from '../../plan/keys/base.ts';
 import type { SyncedKind } from '../../plan/kind.ts';
 import { isSamePlace } from '../../plan/ownership.ts';
 import {
@@ -42,8 +41,8 @@ export interface ReconcilePorts {
   readonly patching: Patching | undefined;
   virtualWriter: Writer;
   hostWriter: Writer;
-  /** Agreements of passes that ended before they could write the base. */
-  readonly agreements?: Map<Key, Agreement>;
+  /** What passes that did not come to their end leave to the next one of their key. */
+  readonly halfDone?: Map<Key, HalfDone>;
   /** The facts about a key that no window shows, for example whether its delete is withheld. */
   circumstances(key: Key): Circumstances;
   readonly storedAsRequested: StoredAsRequested;
@@ -59,6 +58,9 @@ export interface ReconcilePorts {
   ): void;
 }
 
+/** Without the agreement, the next pass would take our own half-done back-flow for an edit of the tenant. */
+export type HalfDone = Pick<Memory, 'agreed' | 'mustRead'>;
+
 export interface Ended {
   outcome: Outcome;
   facts: Facts;
@@ -67,13 +69,15 @@ export interface Ended {
 }
 
 export async function reconcile(key: Key, ports: ReconcilePorts): Promise<Ended> {
-  const mustRead = ports.world.isHostUnseen(key) ? ('host' as const) : undefined;
-  const pass = { memory: { ...freshMemory(), mustRead, agreed: ports.agreements?.get(key) } };
+  const { world, halfDone } = ports;
+  const pass = { memory: { ...freshMemory(), ...halfDone?.get(key) } };
+  const unseen = world.unseenOnHost(key);
+  if (unseen !== undefined) pass.memory.mustRead = { side: 'host', place: unseen };
   const ended = await settle(key, pass, ports);
-  // Without the agreement, the next pass would take our own half-done back-flow for an edit of the tenant.
   const isHalfDone = ['retry', 'waiting', 'refused'].includes(ended.outcome.kind);
-  if (isHalfDone && pass.memory.agreed !== undefined) ports.agreements?.set(key, pass.memory.agreed);
-  else ports.agreements?.delete(key);
+  const { agreed, mustRead } = pass.memory;
+  if (isHalfDone && (agreed ?? mustRead) !== undefined) halfDone?.set(key, { agreed, mustRead });
+  else halfDone?.delete(key);
   return ended;
 }
 

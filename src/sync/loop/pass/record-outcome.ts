@@ -102,7 +102,7 @@ export function recordOutcome(
   const askAgainMs = backflowRetryMs(facts.backflowFailures);
   if (askAgainMs !== undefined) queue.addAfter(key, askAgainMs);
   const isHeldUp = outcome.kind === 'refused' || outcome.kind === 'waiting' || outcome.kind === 'left';
-  if (isHeldUp && options.world.isHostUnseen(key)) queue.addAfter(key, unseenRetryMs);
+  if (isHeldUp && options.world.unseenOnHost(key) !== undefined) queue.addAfter(key, unseenRetryMs);
   tell(key, { outcome, facts, before }, options);
 }
 

@@ -6,7 +6,7 @@ import { keysIn, shownKeys } from '../backflow.ts';
 import { joinAgreements } from '../keys/base.ts';
 import { projectHostService, type SyncedKind } from '../kind.ts';
 import { refusalCause } from '../refusal-cause.ts';
-import type { Memory, Outcome, PlannedRequest } from '../step.ts';
+import type { Memory, MustRead, Outcome, PlannedRequest } from '../step.ts';
 
 /** After more conflicts than this in one pass, another client writes constantly, and back-off works better than speed. */
 const conflictLimit = 8;
@@ -43,15 +43,15 @@ function goOnAfter(memory: Memory, request: PlannedRequest, answer: Answer, kind
     case 'conflict':
     case 'alreadyExists': {
       const conflicts = memory.conflicts + 1;
-      if (conflicts > conflictLimit) return ended(memory, { kind: 'retry', message: answer.message });
-      return { ...memory, conflicts, mustRead: request.side };
+      const refused = { ...memory, conflicts, mustRead: targetOf(request) };
+      return conflicts > conflictLimit ? later(refused, { message: answer.message }) : refused;
     }
     case 'forbidden':
       if (answer.namespaceTerminating) {
         return ended(memory, {
           kind: 'waiting',
           reason: 'OwnerMissing',
-          message: goingNamespace(namespaceOf(request)),
+          message: goingNamespace(targetOf(request).place.namespace),
           retryAfterMs: namespaceRetryMs,
         });
       }
@@ -70,30 +70,25 @@ function goOnAfter(memory: Memory, request: PlannedRequest, answer: Answer, kind
             ? `a quota of the ${request.side} namespace is full`
             : `the ${request.side} API server rejected the write`,
         detail: answer.message,
-        cause: refusalCause(answer.message, [nameOf(request)]),
+        cause: refusalCause(answer.message, [targetOf(request).place.name]),
       });
     case 'throttled':
     case 'failed':
-      return ended(memory, { kind: 'retry', message: answer.message, retryAfterMs: answer.retryAfterMs });
+      return later(memory, { message: answer.message, retryAfterMs: answer.retryAfterMs });
     case 'gone':
     case 'unauthorized':
-      return ended(memory, { kind: 'retry', message: answer.message });
+      return later(memory, { message: answer.message });
     case 'notSent':
-      return ended(memory, {
-        kind: 'retry',
-        message: answer.reason === 'noLease' ? 'nothing may be written now' : 'stopping',
-      });
+      return later(memory, { message: answer.reason === 'noLease' ? 'nothing may be written now' : 'stopping' });
     default:
       return answer satisfies never;
   }
 }
 
-function nameOf(request: PlannedRequest): string {
-  return request.verb === 'create' ? (request.object.metadata.name ?? '') : request.place.name;
-}
-
-function namespaceOf(request: PlannedRequest): string {
-  return request.verb === 'create' ? (request.object.metadata.namespace ?? '') : request.place.namespace;
+function targetOf({ side, ...request }: PlannedRequest): MustRead {
+  if (request.verb !== 'create') return { side, place: request.place };
+  const { namespace = '', name = '' } = request.object.metadata;
+  return { side, place: { namespace, name } };
 }
 
 /** Several namespaces may be mapped, and one of them is going. `sync/report` finds the name in this sentence. */
@@ -140,6 +135,11 @@ function backRefused(
   const { cause: _, ...said } = outcome;
   const backflowRefused = { ...said, message, isBackFlow: true as const };
   return { ...memory, mustRead: undefined, backflowRefused, ...(alone !== undefined && { backAlone: refusedKeys }) };
+}
+
+/** What the pass had to read is still unread: it keeps that, for the next one. */
+function later(memory: Memory, end: Omit<Extract<Outcome, { kind: 'retry' }>, 'kind'>): Memory {
+  return { ...memory, end: { kind: 'retry', ...end } };
 }
 
 function ended(memory: Memory, end: Outcome): Memory {

@@ -30,9 +30,9 @@ export const takeOverReason = 'taken over';
 
 export function decide(facts: Facts, memory: Memory, translation: Translation): PlanStep {
   if (memory.end !== undefined) return done(memory.end);
-  const toRead = memory.mustRead === 'host' ? (facts.place ?? facts.strays[0]) : undefined;
-  if (toRead !== undefined) return ask({ side: 'host', verb: 'get', what: 'object', place: placeOf(toRead) });
-  if (memory.mustRead === 'virtual' && facts.virtual) {
+  const { mustRead } = memory;
+  if (mustRead?.side === 'host') return ask({ side: 'host', verb: 'get', what: 'object', place: mustRead.place });
+  if (mustRead?.side === 'virtual' && facts.virtual) {
     return ask({ side: 'virtual', verb: 'get', place: placeOf(facts.virtual) });
   }
   const { verdict } = facts;

@@ -17,8 +17,6 @@ const falseLists: ReadonlySet<string> = new Set(['F7', 'F8', 'F9', 'F36', 'F38']
 const whole: ReadonlySet<string | undefined> = new Set([undefined, 'delay', 'delayAnswer']);
 /** A server that shows an older state again to whoever doubts it was set back, as far as anybody can tell. */
 const believedWhenShown = 2;
-/** One pass asks sixteen times at most. Whoever is refused so often in a row comes again later, without a look: somebody else writes all the time. */
-const refusalsInRow = 8;
 
 interface Own {
   uid: string;
@@ -27,7 +25,6 @@ interface Own {
 }
 
 interface Refused {
-  times: number;
   asked: string;
   isRead: boolean;
 }
@@ -65,7 +62,7 @@ export class OwnWrites implements WorldEars {
     const id = idOf(passing, nameIn(passing, asked));
     const at = `${passing.daemon} sends ${passing.method} ${passing.path.split('?')[0]}`;
     const refused = this.#refused.get(id);
-    if (refused?.isRead === false && refused.times < refusalsInRow && refused.asked === textOf(passing, asked))
+    if (refused?.isRead === false && refused.asked === textOf(passing, asked))
       this.#board.say(
         'rule 11',
         'not read again',
@@ -139,8 +136,7 @@ export class OwnWrites implements WorldEars {
   #hear(passing: Passing, isConflict: boolean): string {
     const asked = askedIn(passing);
     const id = idOf(passing, nameIn(passing, asked));
-    const times = (this.#refused.get(id)?.times ?? 0) + 1;
-    if (isConflict) this.#refused.set(id, { times, asked: textOf(passing, asked), isRead: false });
+    if (isConflict) this.#refused.set(id, { asked: textOf(passing, asked), isRead: false });
     else this.#refused.delete(id);
     return id;
   }
