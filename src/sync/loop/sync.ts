@@ -204,7 +204,7 @@ export class Sync {
     this.options.references?.hurry();
   }
 
-  /** Keys of both sides, because a copy without a virtual object is found only through the host. */
+  /** Keys of both sides, because a copy without a virtual object is found only through the host, and what is said of others. */
   *#allKeys(sinceMs: number): Generator<Key | undefined> {
     const { virtual, host } = this.world.windows;
     for (const key of virtual.keys()) {
@@ -219,6 +219,8 @@ export class Sync {
       }
       yield undefined;
     }
+    // Both sides of an object may have gone while another replica wrote.
+    for (const key of this.ledger.keys()) if (!virtual.has(key)) yield key;
     this.referrers?.recounted();
   }
 

@@ -8,7 +8,7 @@ import { Ledger } from '../../../src/sync/world/ledger.ts';
 import { settle } from '../../virtual-clock.ts';
 import { FakeWindow } from '../fake-cluster.ts';
 import { secret } from './fake-references.ts';
-import { dataOf, start, startReferring, world } from './reference-stage.ts';
+import { dataOf, nameOf, start, startReferring, world } from './reference-stage.ts';
 
 afterEach(() => world.stop());
 
@@ -45,6 +45,33 @@ describe('a reference that moves from one object to another', () => {
     expect(world.contentWrites().filter((one) => one.includes('remove'))).toEqual([]);
     expect(world.references.registry.isComplete).toBe(true);
   });
+});
+
+it('what a leader said of content it says no longer when it leads again, and another replica has removed both sides', async () => {
+  await start({}, (w) => {
+    w.virtual.put('secrets', secret('db'));
+    w.refer({ k: 'db' });
+    const writer = w.host.writer();
+    w.host.writer = () => ({
+      ...writer,
+      remove: async (ref, ...rest) =>
+        ref.resource === 'secrets'
+          ? { kind: 'failed', status: 500, retryAfterMs: undefined, message: 'no' }
+          : writer.remove(ref, ...rest),
+    });
+  });
+  await world.change(() => {
+    world.virtual.remove('endpoints', 'default', 'web');
+    world.virtual.remove('secrets', 'default', 'db');
+  });
+  const said = () => world.references.status() as { Secret: object };
+  expect(said().Secret).toMatchObject({ retry: 1 });
+  world.isLeader = false;
+  await world.change(() => world.host.remove('secrets', 'vcluster-vc', nameOf('db')));
+  await world.clock.advance(1_000);
+  world.isLeader = true;
+  await world.change(() => world.sync.enqueueAll());
+  expect(said().Secret).toMatchObject({ retry: 0 });
 });
 
 describe('two referring kinds', () => {

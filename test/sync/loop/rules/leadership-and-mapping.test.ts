@@ -23,6 +23,22 @@ describe('leadership', () => {
     await world.quiet();
     expect(world.copy('web')).toBeDefined();
   });
+
+  it('what a leader said of an object it says no longer when it leads again, and another replica has removed both sides', async () => {
+    use(new FakeWorld());
+    putPair(world, 'web');
+    const writer = world.host.writer();
+    const remove = async () => ({ kind: 'failed', status: 500, retryAfterMs: undefined, message: 'no' }) as const;
+    await world.run({ hostWriter: { ...writer, remove } });
+    await world.change(() => world.virtual.remove('endpoints', 'default', 'web'));
+    expect(syncStatus(world.sync).trouble).toMatchObject([{ object: 'default/web', state: 'retry' }]);
+    world.isLeader = false;
+    await world.change(() => world.host.remove('endpoints', 'vcluster-vc', 'web-x-default-x-vc'));
+    await world.clock.advance(1_000);
+    world.isLeader = true;
+    await world.change(() => world.sync.enqueueAll());
+    expect(syncStatus(world.sync).trouble).toEqual([]);
+  });
 });
 
 describe('namespace mapping', () => {
