@@ -48,6 +48,8 @@ export class QueuePart {
   /** Keys that were added again while a worker has them, and when. */
   #dirty = new Map<string, number>();
   #failures = new Map<string, number>();
+  /** Keys that a worker has since before the last hurry: what fails there may have begun before the reason of delays was over. */
+  #overtaken = new Set<string>();
   #aside: Aside;
   #feedings = new Feedings();
   #fed = (key: string, sinceMs: number): void => this.#accept(key, sinceMs);
@@ -124,9 +126,13 @@ export class QueuePart {
     return this.#delays.has(key);
   }
 
-  /** Tries delayed keys as workers become free, because the reason of their delay is over. Their failures count on. */
+  /**
+   * Tries delayed keys as workers become free, because the reason of their delay is over. Their failures count on. Keys that workers have are tried
+   * once more without a delay if they fail.
+   */
   hurry(isConcerned: (key: string) => boolean): void {
     const keys = [...this.#delays.keys];
+    this.#overtaken = new Set(this.#running);
     this.feed('hurry', this.#hurried(keys, isConcerned), keys.length);
   }
 
@@ -179,7 +185,7 @@ export class QueuePart {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
     this.#metrics.retried();
-    const delayMs = backOffMs(failures + 1, retry);
+    const delayMs = this.#overtaken.delete(key) ? 0 : backOffMs(failures + 1, retry);
     this.addAfter(key, delayMs * (1 + retryJitter * this.#random()));
   }
 
@@ -267,6 +273,7 @@ export class QueuePart {
     }
     this.#metrics.worked((this.#clock.now() - startMs) / 1000);
     this.#running.delete(key);
+    this.#overtaken.delete(key);
     const sinceMs = this.#dirty.get(key);
     if (sinceMs !== undefined) {
       this.#dirty.delete(key);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { pause } from '../../src/clock.ts';
 import { Delays } from '../../src/queue/delays.ts';
 import { settle } from '../virtual-clock.ts';
 import { clock, makeQueue, metrics, renew, setUp } from './stage.ts';
@@ -34,6 +35,22 @@ describe('hurry()', () => {
     await clock.advance(60_000);
     await settle();
     expect(worked).toEqual(['failed', 'other']);
+  });
+
+  test('tries a key once more that a worker has and that fails then, as its request may have begun before', async () => {
+    const queue = makeQueue();
+    const begunMs: number[] = [];
+    queue.work(1, async (key) => {
+      begunMs.push(clock.now());
+      await pause(clock, 30_000);
+      queue.retry(key);
+    });
+    for (let failure = 0; failure < 20; failure++) queue.retry('a');
+    await clock.advance(20_000);
+    queue.hurry(() => true);
+    for (let second = 0; second < 60; second++) await clock.advance(1_000);
+    const [first = 0, second = 0, ...later] = begunMs;
+    expect([second - first, later]).toEqual([30_000, []]);
   });
 
   test('whichever keys are tried at once, each of the others comes at its own time', async () => {
