@@ -1,10 +1,11 @@
 // Does a database that is larger than the memory limit serve? A million keys, 1 GiB, under the limit that the chart ships: the start,
-// /livez, a list of all keys in pages, deletes, a restart after a kill. Or: how large is the shipped program with fewer keys?
+// /livez, a list of all keys in pages, deletes, a watch from before them, a backup, a restart after a kill. Or: how large is the shipped program with fewer keys?
+import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { parseArgs, promisify } from 'node:util';
 import { freePorts } from '../src/cli/demo/free-ports.ts';
 import { databasePath } from '../src/management/keys/folder/data-folder.ts';
 import { Harness } from './harness.ts';
@@ -109,6 +110,22 @@ async function listAll(client: Client): Promise<string[]> {
   return names;
 }
 
+async function newestRevision(client: Client): Promise<string> {
+  const { text } = await client.ask('GET', `${keysPath}?limit=1`);
+  return (JSON.parse(text) as { metadata: { resourceVersion: string } }).metadata.resourceVersion;
+}
+
+/** The names that a watch from then on tells to be deleted, until the server ends it. */
+async function watchFrom(client: Client, revision: string): Promise<Set<string>> {
+  const { code, text } = await client.ask('GET', `${keysPath}?watch=true&resourceVersion=${revision}&timeoutSeconds=5`);
+  if (code !== 200) throw new Error(`a watch from ${revision} was ${code}: ${text.slice(0, 300)}`);
+  const events = text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as { type: string; object: { metadata: { name: string } } });
+  return new Set(events.filter(({ type }) => type === 'DELETED').map(({ object }) => object.metadata.name));
+}
+
 async function main(): Promise<void> {
   harness.build('none');
   const dataDir = folder ?? join(harness.folder, 'data');
@@ -146,15 +163,16 @@ async function main(): Promise<void> {
     // A folder that is kept loses some in every run.
     if (names.length < population.keys * 0.99 || new Set(names).size < names.length)
       throw new Error(`wanted ${population.keys} keys, listed ${names.length}`);
-    const told = `${client.waits} pages were answered 429, and waited for ${client.waitedMs / 1000} s together`;
+    const waited = `${client.waits} pages were answered 429, and waited for ${client.waitedMs / 1000} s together`;
     report.add({
       name: 'list of all in pages of 500',
       value: (performance.now() - listMs) / 1000,
       unit: 's',
-      note: told,
+      note: waited,
     });
     report.add({ name: 'memory after the list', value: server.memoryMb(), unit: 'MiB' });
     const times: number[] = [];
+    const revision = await newestRevision(client);
     const gone = names.filter((name) => name.startsWith('key-')).slice(0, deletes);
     for (const name of gone) {
       const beganMs = performance.now();
@@ -163,6 +181,15 @@ async function main(): Promise<void> {
       times.push(performance.now() - beganMs);
     }
     report.add({ name: 'a delete, p99', value: percentile(times, 0.99), unit: 'ms' });
+    const told = await watchFrom(client, revision);
+    const missed = gone.filter((name) => !told.has(name));
+    if (missed.length > 0) throw new Error(`a watch from ${revision} told of ${told.size} deletes, wanted ${deletes}`);
+    report.add({ name: 'memory after a watch from before the deletes', value: server.memoryMb(), unit: 'MiB' });
+    const copy = join(harness.folder, 'backup');
+    const copyMs = performance.now();
+    await promisify(execFile)(process.execPath, [launcher, 'backup', copy, '--config', configPath]);
+    report.add({ name: 'backup', value: (performance.now() - copyMs) / 1000, unit: 's' });
+    report.add({ name: 'memory after the backup', value: server.memoryMb(), unit: 'MiB' });
     await server.kill();
     await started('restart after a kill');
     for (const name of gone.slice(0, 20)) {

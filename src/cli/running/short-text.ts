@@ -152,10 +152,16 @@ function managementLines({ url, keys, store }: StatusJson): string[] {
   ];
 }
 
-function storeLine({ place, replica, replicas, sweeper, lagMs, records }: StatusJson): string {
+function storeLine({ place, replica, replicas, sweeper, lagMs, records, secrets }: StatusJson): string {
   const live = Array.isArray(replicas) ? replicas.length : 0;
   const sweeps = sweeper === undefined ? 'nobody sweeps yet' : `${say(sweeper)} sweeps`;
-  return `store: ${say(place)}, ${say(records)} records; replica ${say(replica)} of ${live}, ${say(lagMs)} ms behind at most; ${sweeps}`;
+  const used = isFacts(secrets) ? `; ${secretsText(secrets)}` : '';
+  return `store: ${say(place)}, ${say(records)} records; replica ${say(replica)} of ${live}, ${say(lagMs)} ms behind at most; ${sweeps}${used}`;
+}
+
+function secretsText({ pepper, tokenKey, waiting }: StatusJson): string {
+  const signs = tokenKey === undefined ? '' : `, token key ${say(tokenKey)}`;
+  return `pepper ${say(pepper)}${signs}${waiting === undefined ? '' : `, waiting: ${say(waiting)}`}`;
 }
 
 function attentionLines(
