@@ -113,6 +113,23 @@ describe('kubernetes stores of two replicas', () => {
     await expect(one.write('/r/b', { expect: 0, value: '1' })).rejects.toMatchObject({ code: 'STORE_FULL' });
   });
 
+  it('refuse new records beyond the bytes that they may have, and let a tenth more be there for changes: a full store disables keys', async () => {
+    const [one, two] = await storesOn(await newNamespace(host), { room: { most: { records: 100, bytes: 1_000 } } });
+    const put = (store: KubernetesStore, key: string, length: number, expect?: number) =>
+      store.write(key, { expect, value: 'x'.repeat(length) });
+    for (const key of ['/r/a', '/r/b']) expect((await put(one, key, 500, 0)).ok).toBe(true);
+    await two.currentRevision({ fresh: true });
+    for (const store of [one, two])
+      await expect(put(store, '/r/c', 1, 0)).rejects.toMatchObject({
+        code: 'STORE_FULL',
+        message: 'the store has 1000 bytes of 1000',
+      });
+    expect((await put(two, '/r/a', 600)).ok).toBe(true);
+    await expect(put(two, '/r/b', 501)).rejects.toMatchObject({ code: 'STORE_FULL' });
+    expect((await put(two, '/r/a', 100)).ok).toBe(true);
+    expect((await put(two, '/r/c', 400, 0)).ok).toBe(true);
+  });
+
   it('notice a host that was set back, although its versions are higher than ever', async () => {
     const namespace = await newNamespace(host);
     const heard: string[] = [];

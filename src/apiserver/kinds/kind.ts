@@ -55,7 +55,11 @@ export interface ObjectWrite<Facts = unknown> extends WriteContext {
 }
 
 /** An update. */
-export type ObjectUpdate<Facts = unknown> = ObjectWrite<Facts> & { readonly old: KubeObject };
+export interface ObjectUpdate<Facts = unknown> extends ObjectWrite<Facts> {
+  readonly old: KubeObject;
+  /** Set by the kind: bytes that this update may have beyond the limit of an object. */
+  spareBytes?: number;
+}
 
 /** The write rules that differ between kinds; the kit implements all common rules once. */
 export interface Strategy {

@@ -26,8 +26,9 @@ export const kubernetesLimits: ObjectLimits = {
   counts: {},
 };
 
-/** `before` is the stored text that the write replaces. */
-export function checkSize(text: string, before: string | undefined, { storedBytes }: ObjectLimits): void {
+/** `before` is the stored text that the write replaces; `spareBytes` is what the kind lets this write have beyond the limit. */
+export function checkSize(text: string, before: string | undefined, limits: ObjectLimits, spareBytes = 0): void {
+  const storedBytes = limits.storedBytes + spareBytes;
   // UTF-8 needs at most three bytes for one UTF-16 unit, so most texts need no byte count.
   if (text.length * 3 <= storedBytes) return;
   const bytes = Buffer.byteLength(text);

@@ -148,7 +148,7 @@ async function nextObject(
   }
   const text = toStoredText(kind.conversion === undefined ? object : kind.conversion.toStored(object));
   if (text === record.value) return 'unchanged';
-  checkSize(text, record.value, kit.limits);
+  checkSize(text, record.value, kit.limits, write.spareBytes);
   return { text, isLast: isGone(object, call) };
 }
 

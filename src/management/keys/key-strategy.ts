@@ -80,6 +80,8 @@ interface Draft {
 }
 
 const resource = { group: managementGroup, resource: keyResource };
+/** More than an object may have, for the marks of an administrator who disables it, and the manager of that change. */
+const markBytes = 2_048;
 /** The schema has reported this fault already. */
 const saidBySchema: ReadonlySet<string> = new Set(['spec.ttl', 'spec.type', 'spec.displayName', 'spec.description']);
 
@@ -215,7 +217,12 @@ export class KeyStrategy implements Strategy {
     const lastActivityMs = activity.forExpiryMs(uid, facts.times.ttl);
     const change: Omit<KeyChange, 'object'> = { old, times: facts.times, lastActivityMs, isSameKey, isSelf };
     const before = book.bytesOf(part.record.name) ?? 0;
-    const noRoom = book.bytes.refusal(before, ownerKey(record.subject), toStoredText(object).length, context.limits);
+    // Whoever has used up the bytes of an owner or of an object must not keep a key alive by that: a disabled one has a longer text.
+    const isStopped = isAdministrator && keySpec(object).disabled;
+    if (isStopped) write.spareBytes = markBytes;
+    const noRoom = isStopped
+      ? undefined
+      : book.bytes.refusal(before, ownerKey(record.subject), toStoredText(object).length, context.limits);
     const by = session.credential.subject;
     const takesOver = isAdministrator && isDisabledByOthers(old) && saysDisabled(object, old, write.stated);
     if (takesOver) markAsAdministrators(object, by);

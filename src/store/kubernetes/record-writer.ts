@@ -160,6 +160,9 @@ export interface RoomOptions {
   isLimited?: ((key: string) => boolean) | undefined;
 }
 
+/** More than `most.bytes`, for changes of what exists: a key that is disabled has a longer record, and a full store must not keep it alive. */
+const roomForChanges = 0.1;
+
 /** What exists may be changed and must be removable, so only what makes the store larger is refused. */
 export class Room {
   readonly #options: RoomOptions;
@@ -188,8 +191,9 @@ export class Room {
     const records = there.records + this.#underWay.records;
     const bytes = there.bytes + this.#underWay.bytes;
     const why = growth.records > 0 && records >= most.records ? `${records} records of ${most.records}` : undefined;
+    const mostBytes = growth.records > 0 ? most.bytes : most.bytes * (1 + roomForChanges);
     const tooLong =
-      growth.bytes > 0 && bytes + growth.bytes > most.bytes ? `${bytes} bytes of ${most.bytes}` : undefined;
+      growth.bytes > 0 && bytes + growth.bytes > mostBytes ? `${bytes} bytes of ${most.bytes}` : undefined;
     const full = why ?? tooLong;
     if (full !== undefined) throw new StoreFault('STORE_FULL', `the store has ${full}`);
   }
