@@ -21,6 +21,9 @@ export interface ExchangeLimits {
 
 class NotPermitted extends Error {}
 
+/** Not even the head of an answer came. */
+export class NoAnswer extends Error {}
+
 export class Exchange implements Dispatcher.DispatchHandler {
   #settle: (result: Exchanged) => void;
   #limits: ExchangeLimits;
@@ -35,9 +38,10 @@ export class Exchange implements Dispatcher.DispatchHandler {
   constructor(clock: Clock, limits: ExchangeLimits, settle: (result: Exchanged) => void) {
     this.#settle = settle;
     this.#limits = limits;
-    this.#timer = clock.after(limits.timeoutMs, () =>
-      this.fail(new Error(`no complete answer within ${limits.timeoutMs / 1000} s`)),
-    );
+    this.#timer = clock.after(limits.timeoutMs, () => {
+      const message = `no complete answer within ${limits.timeoutMs / 1000} s`;
+      this.fail(this.#status === 0 ? new NoAnswer(message) : new Error(message));
+    });
     if (limits.handle !== undefined) limits.handle.abort = this.#abort;
     if (limits.signal?.aborted) this.#abort();
     else limits.signal?.addEventListener('abort', this.#abort, { once: true });

@@ -2,13 +2,16 @@
 // the access of a request. Out: the pool that dispatches it. Must never know a request.
 import type { buildConnector, Dispatcher } from 'undici';
 import Pool from 'undici/lib/dispatcher/pool.js';
+import type { Clock } from '../../clock.ts';
 import type { Log } from '../../log.ts';
 import type { ClusterAccess } from '../credentials/access.ts';
 import { sameTarget, sameTls } from '../credentials/access-cache.ts';
 import { certificatesOf } from '../credentials/tls-context.ts';
+import { type Exchanged, NoAnswer } from './exchange.ts';
 
 export interface PoolsOptions {
   name: string;
+  clock: Clock;
   log: Log;
   /** Opens the sockets; absent = TCP, and TLS where the server's address says so. */
   connector?: SocketOpener | undefined;
@@ -42,6 +45,11 @@ function isSame(a: ClusterAccess, b: ClusterAccess): boolean {
 export class Pools {
   readonly #options: PoolsOptions;
   #wires: Wires | undefined;
+  /** All connections share them, as it takes a millisecond to read them. */
+  #certificates: object = {};
+  /** When the pool of requests was opened, and when it last brought an answer. */
+  #openedMs = 0;
+  #heardMs = Number.NEGATIVE_INFINITY;
   /** Pools with old certificates that still finish their requests. */
   readonly #retired = new Set<Dispatcher>();
 
@@ -60,22 +68,33 @@ export class Pools {
       if (sameTarget(wires.access, access)) this.#retire(wires.streams);
       else void wires.streams.destroy();
     }
-    const url = new URL(access.server);
-    const certificates = url.protocol === 'https:' ? certificatesOf(access) : {};
-    const made = {
-      access,
-      origin: url.origin,
-      basePath: url.pathname.replace(/\/+$/, ''),
-      requests: this.#dispatcher(access, certificates, requestConnections),
-      streams: this.#dispatcher(access, certificates, streamConnections),
-    };
-    this.#wires = made;
-    return made;
+    const { origin, pathname, protocol } = new URL(access.server);
+    this.#certificates = protocol === 'https:' ? certificatesOf(access) : {};
+    const requests = this.#dispatcher(access, requestConnections);
+    const streams = this.#dispatcher(access, streamConnections);
+    this.#openedMs = this.#options.clock.now();
+    this.#wires = { access, origin, basePath: pathname.replace(/\/+$/, ''), requests, streams };
+    return this.#wires;
   }
 
-  #dispatcher(access: ClusterAccess, certificates: object, connections: number): Dispatcher {
+  /**
+   * How a request ended. A connection that has died in silence shows it only to whoever waits on it for the whole limit, and those that are kept
+   * beside it have mostly died with it: then the next request opens a new one.
+   */
+  note(result: Exchanged, sentMs: number): void {
+    const nowMs = this.#options.clock.now();
+    if (result.kind === 'response') this.#heardMs = nowMs;
+    if (result.kind !== 'error' || !(result.error instanceof NoAnswer) || this.#wires === undefined) return;
+    if (this.#heardMs > sentMs || this.#openedMs > sentMs) return;
+    this.#options.log.info({ cluster: this.#options.name }, 'no answer, connecting again');
+    this.#retire(this.#wires.requests);
+    this.#wires = { ...this.#wires, requests: this.#dispatcher(this.#wires.access, requestConnections) };
+    this.#openedMs = nowMs;
+  }
+
+  #dispatcher(access: ClusterAccess, connections: number): Dispatcher {
     const { servername, rejectUnauthorized } = access.tls;
-    const tls = { rejectUnauthorized, ...certificates, ...(servername === undefined ? {} : { servername }) };
+    const tls = { rejectUnauthorized, ...this.#certificates, ...(servername === undefined ? {} : { servername }) };
     const { proxy } = access;
     if (proxy !== undefined) return new proxy.Agent({ uri: proxy.url, requestTls: tls, connections, allowH2: false });
     return new Pool(new URL(access.server).origin, {

@@ -177,7 +177,9 @@ class Transport implements ClusterConnection {
   }
 
   #exchange(request: ApiRequest, access: ClusterAccess, pools = this.#pools): Promise<Exchanged> {
-    return new Promise((settle) => {
+    const sentMs = this.#clock.now();
+    return new Promise((resolve) => {
+      const settle = (result: Exchanged) => [pools.note(result, sentMs), resolve(result)];
       const limits = {
         timeoutMs: request.timeoutMs ?? defaultTimeoutMs,
         maxBytes: request.maxBytes ?? defaultMaxBytes,

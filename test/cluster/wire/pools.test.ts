@@ -3,6 +3,7 @@ import { afterEach, expect, it } from 'vitest';
 import type { ClusterAccess } from '../../../src/cluster/credentials/access.ts';
 import { Pools } from '../../../src/cluster/wire/pools.ts';
 import { silentLog } from '../../../src/log.ts';
+import { VirtualClock } from '../../virtual-clock.ts';
 
 const seen: { cert?: unknown; secureContext?: unknown }[] = [];
 const connector = (tls: buildConnector.BuildOptions): buildConnector.connector => {
@@ -11,7 +12,7 @@ const connector = (tls: buildConnector.BuildOptions): buildConnector.connector =
 };
 const access = (cert?: string): ClusterAccess =>
   ({ server: 'https://127.0.0.1:1', from: 'files', tls: { rejectUnauthorized: true, ...(cert && { cert }) } }) as never;
-const pools = new Pools({ name: 'host', log: silentLog, connector });
+const pools = new Pools({ name: 'host', clock: new VirtualClock(), log: silentLog, connector });
 afterEach(() => {
   seen.length = 0;
   return pools.close();
