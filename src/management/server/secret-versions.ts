@@ -49,6 +49,8 @@ export class SecretVersions {
   #tokenKey: TokenKeyInUse | undefined;
   /** The version of the pepper with which other replicas make keys, while it has not arrived here. */
   #lacking: number | undefined;
+  /** What the store said last of the pepper in use. */
+  #proof: string | undefined;
   /** Since when every living replica has a version, by its name. */
   readonly #everywhereMs = new Map<string, number>();
   #timer: Timer | undefined;
@@ -153,13 +155,19 @@ export class SecretVersions {
 
   #heard(key: string, value: string): void {
     if (key === proofKey) {
-      const { peppers } = this.#parts.secrets;
-      const { version, isHere } = pepperInUse(value, peppers);
-      this.#lacking = isHere ? undefined : version;
-      peppers.useUpTo(version);
+      this.#proof = value;
+      this.#judgePeppers();
     }
     if (key === tokenKeyKey) this.#take(tokenKeyIn(value));
     this.#say();
+  }
+
+  #judgePeppers(): void {
+    if (this.#proof === undefined) return;
+    const { peppers } = this.#parts.secrets;
+    const { version, isHere } = pepperInUse(this.#proof, peppers);
+    this.#lacking = isHere ? undefined : version;
+    peppers.useUpTo(version);
   }
 
   #take(inUse: TokenKeyInUse | undefined): void {
@@ -248,6 +256,8 @@ export class SecretVersions {
     const names = (peppers: readonly Pepper[]) => peppers.map(pepperName).join();
     if (found === undefined || names(found) === names(secrets.peppers.versions)) return;
     secrets.peppers.take(found);
+    // Before anybody asks: a key of a pepper that has just gone is not refused, but answered 503.
+    this.#judgePeppers();
     const versions = found.map(({ version }) => version);
     log.info({ component: 'management', versions }, 'peppers read again');
   }
