@@ -42,6 +42,8 @@ export class FaultHost {
   /** Of streams of changes at one time. */
   mostWatches = 0;
   #isHeld = false;
+  /** How long each request waits before it is passed on, as behind a busy API server. */
+  delayMs = 0;
 
   constructor(host: { url: string; caPem: string; kubeconfigPath: string }, path: string) {
     this.#target = host;
@@ -93,6 +95,15 @@ export class FaultHost {
       response.writeHead(code, { 'content-type': 'application/json', ...(code === 429 && { 'retry-after': '1' }) });
       return void response.end(JSON.stringify(statusOf(code)));
     }
+    if (this.delayMs === 0) this.#passOn(asked, response, point);
+    else {
+      const waiting = setTimeout(() => this.#passOn(asked, response, point), this.delayMs);
+      response.once('close', () => clearTimeout(waiting));
+    }
+  }
+
+  #passOn(asked: IncomingMessage, response: ServerResponse, point: string): void {
+    const { method = 'GET', url: path = '/' } = asked;
     const headers = { ...asked.headers };
     delete headers['host'];
     const ask = this.#target.url.startsWith('https:') ? request : plainRequest;

@@ -158,6 +158,72 @@ describe.skipIf(assets.found === undefined)('a replica whose host answers with f
     expect(faulty.mostWatches).toBe(1);
   }, 60_000);
 
+  const keysPath = '/kubernetes/management/apis/management.platform/v1/ownedaccesskeys';
+
+  it('answers a read at a revision that it has not heard of when it has, and never with what was before', async () => {
+    expect((await replicas.create(1, 'moving')).status).toBe(201);
+    await until(async () => (await replicas.get(0, 'moving')).status === 200, 'the key');
+    faulty.holdWatches(true);
+    try {
+      const headers = { 'content-type': 'application/merge-patch+json' };
+      const body = { spec: { description: 'newer' } };
+      const patched = await replicas.client(1).request('PATCH', `${keysPath}/moving`, { headers, body });
+      const { resourceVersion } = (patched.json as { metadata: { resourceVersion: string } }).metadata;
+      const old = await replicas.client(0).request('GET', `${keysPath}/moving?resourceVersion=0`);
+      expect([old.status, old.text.includes('"newer"')]).toEqual([200, false]);
+      let isAnswered = false;
+      const asked = ['moving?', '?'].map((rest) =>
+        replicas
+          .client(0)
+          .request('GET', `${keysPath}${rest === '?' ? '' : '/'}${rest}resourceVersion=${resourceVersion}`),
+      );
+      void Promise.race(asked).then(() => {
+        isAnswered = true;
+      });
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      expect(isAnswered).toBe(false);
+      faulty.holdWatches(false);
+      for (const { status, text } of await Promise.all(asked))
+        expect([status, text.includes('"description":"newer"')]).toEqual([200, true]);
+    } finally {
+      faulty.holdWatches(false);
+    }
+  }, 30_000);
+
+  it('asks the host for a key that is read without a resourceVersion, and not for one that is read at 0 or that is used', async () => {
+    const made = await replicas.create(0, 'asked-for');
+    const { key } = (made.json as { spec: { key: string } }).spec;
+    expect((await replicas.get(0, 'asked-for', key)).status).toBe(200);
+    const questions = () => faulty.seen.get('secrets: GET one') ?? 0;
+    const before = questions();
+    for (let n = 0; n < 20; n++) {
+      const { status } = await replicas.client(0, key).request('GET', `${keysPath}/asked-for?resourceVersion=0`);
+      expect(status).toBe(200);
+    }
+    expect(questions() - before).toBe(0);
+    for (let n = 0; n < 5; n++) expect((await replicas.get(0, 'asked-for', key)).status).toBe(200);
+    expect(questions() - before).toBe(5);
+  });
+
+  it('serves, late and right, while its host takes a second for every answer', async () => {
+    const gone = await replicas.create(1, 'slow-gone');
+    const { key } = (gone.json as { spec: { key: string } }).spec;
+    faulty.delayMs = 1_000;
+    try {
+      for (let n = 0; n < 3; n++) {
+        expect((await replicas.create(0, `slow-${n}`)).status).toBe(201);
+        expect((await replicas.get(1, `slow-${n}`)).status).toBe(200);
+        expect(await replicas.replica(0).isReady()).toBe(true);
+      }
+      expect((await replicas.get(0, 'slow-0')).status).toBe(200);
+      expect((await replicas.client(0).request('GET', keysPath)).text).toContain('"slow-2"');
+      expect((await replicas.remove(1, 'slow-gone')).status).toBe(200);
+      await until(async () => (await replicas.get(0, 'root', key)).status === 401, 'revoked', 5_000);
+    } finally {
+      faulty.delayMs = 0;
+    }
+  }, 60_000);
+
   it.each(startCodes)(
     'starts after %i to its first questions, or says why it does not',
     async (code) => {

@@ -1,4 +1,6 @@
 // What two replicas do when the host, the way to it, or one of them fails, and when somebody writes into their namespace by hand.
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { nameOf } from '../../../src/store/kubernetes/records/record-format.ts';
 import { ApiClient } from '../../contract/client.ts';
@@ -7,11 +9,12 @@ import { until } from '../../management/server/bench.ts';
 import { kubeAssets } from '../start/assets.ts';
 import { startKube } from '../start/start.ts';
 import { type EmbeddedHost, startEmbedded } from './embedded-host.ts';
-import { Replicas } from './replicas.ts';
+import { type Replica, Replicas } from './replicas.ts';
 
 const assets = kubeAssets();
 /** A minute takes too long for every change. */
-const frozenSeconds = process.env['HOSTWARD_REPLICA_PROOFS'] === '1' ? [7, 62] : [7];
+const isFull = process.env['HOSTWARD_REPLICA_PROOFS'] === '1';
+const frozenSeconds = isFull ? [7, 62] : [7];
 /** An embedded host needs no time to start: for work on this file. */
 const isEmbedded = process.env['HOSTWARD_EMBEDDED_HOST'] === '1';
 
@@ -110,6 +113,35 @@ describe.skipIf(assets.found === undefined)('two replicas in bad times', () => {
     }
     expect(replicas.replica(0).exitCode).toBeNull();
   }, 120_000);
+
+  it('one that cannot ask its host answers 503 and never 401 for a key that was made on the other', async () => {
+    const cable = replicas.cables[0];
+    const seen = new Set<number>();
+    let late: string;
+    try {
+      cable?.set('frozen');
+      late = await made(1, 'unheard-of');
+      const stillMs = performance.now();
+      // Few enough for one source, until the replica says of itself that it is not ready.
+      for (let n = 0; n < 10 && performance.now() - stillMs < 8_000; n++) {
+        const { status, headers } = await replicas.get(0, 'unheard-of', late);
+        seen.add(status);
+        expect(Number(headers['retry-after'])).toBeGreaterThan(0);
+      }
+    } finally {
+      cable?.set('open');
+    }
+    await until(
+      async () => {
+        const { status } = await replicas.get(0, 'unheard-of', late);
+        seen.add(status);
+        return status === 200;
+      },
+      'the key',
+      20_000,
+    );
+    expect([...seen].toSorted((a, b) => a - b)).toEqual([200, 503]);
+  }, 60_000);
 
   it.each(frozenSeconds)(
     'one that stood still for %i seconds does not answer with what it knew before',
@@ -266,4 +298,53 @@ describe.skipIf(assets.found === undefined)('two replicas in bad times', () => {
       await others.stop();
     }
   }, 60_000);
+
+  it.skipIf(!isFull)(
+    'one whose secretsDir is older than the one of the other answers 503 and never 401, and both go on with the newer one',
+    async () => {
+      const [one, two] = [replicas.replica(0), replicas.replica(1)];
+      const [shared, own] = ['secrets', 'secrets-of-its-own'].map((name) => join(replicas.folder, name)) as [
+        string,
+        string,
+      ];
+      cpSync(shared, own, { recursive: true });
+      await two.end();
+      two.configure({ ...replicas.management(replicas.cables[1]?.kubeconfigPath ?? ''), secretsDir: own });
+      await two.start();
+      const pepperOf = async (replica: Replica) => {
+        const { management } = (await replica.status()) as { management: { store: { secrets: { pepper: number } } } };
+        return management.store.secrets;
+      };
+      await replicas.hostward('secrets', 'add', 'pepper', '--config', one.configPath);
+      await until(async () => 'waiting' in (await pepperOf(one)), 'the wait for the other replica', 30_000);
+      expect(await pepperOf(one)).toMatchObject({ pepper: 1 });
+      expect(await replicas.hostward('status', '--config', one.configPath)).toContain(
+        'waiting: pepper 2, until every replica has it',
+      );
+      const before = await made(0, 'before-the-newer');
+      expect((await replicas.get(1, 'before-the-newer', before)).status).toBe(200);
+
+      const older = readFileSync(join(own, 'secrets.json'));
+      cpSync(join(shared, 'secrets.json'), join(own, 'secrets.json'));
+      const isUsed = async () => (await Promise.all([one, two].map(pepperOf))).every(({ pepper }) => pepper === 2);
+      await until(isUsed, 'the newer pepper on both', 60_000);
+      const after = await made(0, 'after-the-newer');
+      expect((await replicas.get(1, 'after-the-newer', after)).status).toBe(200);
+
+      writeFileSync(join(own, 'secrets.json'), older);
+      const seen = new Set<number>();
+      const answers = (wanted: number) => async () => {
+        const { status } = await replicas.get(1, 'after-the-newer', after);
+        seen.add(status);
+        return status === wanted;
+      };
+      await until(answers(503), 'a replica that lacks a pepper', 20_000);
+      expect([await two.isReady(), await root(0)]).toEqual([false, 200]);
+      cpSync(join(shared, 'secrets.json'), join(own, 'secrets.json'));
+      await until(answers(200), 'the replica with all its peppers', 20_000);
+      expect([...seen].toSorted((a, b) => a - b)).toEqual([200, 503]);
+      expect((await replicas.get(1, 'before-the-newer', before)).status).toBe(200);
+    },
+    180_000,
+  );
 });
