@@ -93,6 +93,12 @@ priorityClassName: {{ . }}
 {{- toYaml (dict "hostward" (dict "listen" "0.0.0.0:9440" "management" (merge $own (deepCopy (.Values.management.configuration | default dict))))) }}
 {{- end }}
 
+{{- /* Helm takes over an object with these marks that somebody has made from this template before: with cluster=false an administrator may be first. */ -}}
+{{- define "hostward.adopted" -}}
+meta.helm.sh/release-name: {{ .Release.Name | quote }}
+meta.helm.sh/release-namespace: {{ .Release.Namespace | quote }}
+{{- end }}
+
 {{- define "hostward.recordNamespace" -}}
 {{- .Values.management.store.namespace | default (printf "%s-records" .Release.Namespace | trunc 63 | trimSuffix "-") }}
 {{- end }}
