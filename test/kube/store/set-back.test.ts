@@ -79,12 +79,26 @@ describe.skipIf(assets.found === undefined)('two replicas whose records come bac
   const putBack = (copied: readonly Copied[], existing?: Existing) => restoreAsVelero(client, copied, existing);
 
   it.skipIf(isEmbedded)(
-    'go on when etcd was compacted, also after the API server has forgotten everything',
+    'go on when etcd was compacted, also after the API server has forgotten everything, and remember what it has forgotten',
     async () => {
       const key = await keyOf(0, 'compacted');
       const before = await versionOf(0);
+      const { json } = await client.request('GET', `${secretsPath()}?limit=1`);
+      const onHost = (json as { metadata: { resourceVersion: string } }).metadata.resourceVersion;
+      await keyOf(1, 'remembered');
       await host.compact?.();
       await both(async (at) => (await code(at, 'compacted', key)) === 200, 'the way back');
+      const told = await client.watch(`${secretsPath()}?watch=true&resourceVersion=${onHost}`);
+      if ('next' in told) {
+        expect((await told.next())?.object).toMatchObject({ code: 410 });
+        told.close();
+      } else expect(told.status).toBe(410);
+      for (const at of [0, 1]) {
+        const watch = await replicas.client(at).watch(`${listPath}?watch=true&resourceVersion=${before}`);
+        if (!('next' in watch)) throw new Error(`watch from ${before}: ${watch.status}`);
+        expect(await watch.next()).toMatchObject({ type: 'ADDED', object: { metadata: { name: 'remembered' } } });
+        watch.close();
+      }
       expect((await replicas.remove(1, 'compacted')).status).toBe(200);
       await both(async (at) => (await code(at, 'compacted', key)) === 401, 'revoked');
       expect(await versionOf(0)).toBeGreaterThan(before);
