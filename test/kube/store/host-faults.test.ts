@@ -224,6 +224,33 @@ describe.skipIf(assets.found === undefined)('a replica whose host answers with f
     }
   }, 60_000);
 
+  it('refuses no good key while it starts and has not read every record yet', async () => {
+    await replicas.replica(0).end();
+    faulty.delayMs = 700;
+    const seen = new Set<number>();
+    try {
+      let isStarted = false;
+      const started = replicas
+        .replica(0)
+        .start()
+        .then(() => {
+          isStarted = true;
+        });
+      const ask = async () => {
+        // 0: nobody listens.
+        const { status } = await replicas.get(0, 'root').catch(() => ({ status: 0 }));
+        seen.add(status);
+        return isStarted && status === 200;
+      };
+      await until(ask, 'a replica that serves', 40_000);
+      await started;
+    } finally {
+      faulty.delayMs = 0;
+    }
+    expect([...seen].filter((status) => ![0, 503].includes(status))).toEqual([200]);
+    expect(seen.size).toBeGreaterThan(1);
+  }, 60_000);
+
   it.each(startCodes)(
     'starts after %i to its first questions, or says why it does not',
     async (code) => {
