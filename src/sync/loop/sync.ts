@@ -220,7 +220,7 @@ export class Sync {
       yield undefined;
     }
     // Both sides of an object may have gone while another replica wrote.
-    for (const key of this.ledger.keys()) if (!virtual.has(key)) yield key;
+    for (const key of this.ledger.known()) yield virtual.has(key) ? undefined : key;
     this.referrers?.recounted();
   }
 

@@ -223,6 +223,12 @@ export class LedgerPage<O extends AnyOutcome = Outcome> {
     return this.#entries.keys();
   }
 
+  /** Every key of which anything is said, some of them twice. */
+  *known(): Generator<Key> {
+    for (const said of [this.#entries, this.#lapses, this.#backflowFailures]) yield* said.keys();
+    yield* this.#inSync;
+  }
+
   get size(): number {
     return this.#entries.size;
   }

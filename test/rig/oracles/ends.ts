@@ -144,6 +144,13 @@ export class EndOracle implements WorldEars {
       const waits = trouble.filter(({ state }) => /^(retry|waiting)/.test(state) && !mayWait.has(state));
       if (leadership !== 'standby' && waits.length > 0)
         board.say('status', 'waits', `${daemon.name} says when all is calm: ${JSON.stringify(waits.slice(0, 3))}`);
+      for (const { inSync = 0, virtual = 0 } of [status.objects ?? {}, status.endpointSlices?.objects ?? {}])
+        if (inSync > virtual)
+          board.say(
+            'status',
+            'too many in sync',
+            `${daemon.name} says so of ${inSync} objects, and there are ${virtual}`,
+          );
       if (leadership !== 'standby' && faults.length === 0) this.#told(status);
       if (['behind', 'unreachable', 'unwritable', 'starting'].includes(verdict.state))
         board.say('status', verdict.state, `${daemon.name} says when all is calm: ${verdict.sentence}`);

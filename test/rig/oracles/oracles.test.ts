@@ -330,17 +330,18 @@ describe('the truth of our own words', { timeout }, () => {
     else expect(found).toEqual(expect.arrayContaining(kinds));
   });
 
-  it('hears that a window is not proven, that an object waits, and that nobody was told of a refusal, when all is calm', async () => {
+  it('hears that a window is not proven, that an object waits, that more are in sync than there are, and that nobody was told of a refusal, when all is calm', async () => {
     const windows = [{ window: 'host endpoints', provenSecondsAgo: 500 }];
     const states = ['waiting/HostNameBusy', 'refused/NotOwned'];
     const trouble = states.map((state) => ({ object: 't1/web', state }));
+    const objects = { virtual: 1, inSync: 2 };
     const worried = (daemon: RigDaemon) => {
       const of = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(daemon), 'status');
-      Object.defineProperty(daemon, 'status', { get: () => ({ ...of?.get?.call(daemon), windows, trouble }) });
+      Object.defineProperty(daemon, 'status', { get: () => ({ ...of?.get?.call(daemon), windows, trouble, objects }) });
     };
     const schedule = { seed: 1, scenario: storyOf('objects stood there before the daemon'), faults: [] };
     const kinds = (await play(schedule, { corrupt: worried })).violations.map(({ kind }) => kind);
-    expect(kinds).toEqual(['waits', 'no event: NotOwned', 'unproven']);
+    expect(kinds).toEqual(['waits', 'too many in sync', 'no event: NotOwned', 'unproven']);
     expect((await play(schedule)).violations).toEqual([]);
   });
 

@@ -145,7 +145,7 @@ export class ContentSync {
     for (const key of this.world.marked) this.queue.add(key);
     for (const key of this.world.copiedKeys()) this.queue.add(key);
     for (const key of this.world.strayed) this.queue.add(key);
-    for (const key of this.ledger.keys()) this.queue.add(key);
+    for (const key of this.ledger.known()) this.queue.add(key);
   }
 
   /** See Sync.hurry(). */

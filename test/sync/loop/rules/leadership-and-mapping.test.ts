@@ -5,6 +5,7 @@ import { objectStatus } from '../../../../src/sync/report/object-status.ts';
 import { syncStatus } from '../../../../src/sync/report/status.ts';
 import { recreateBeforeAnswers } from '../../fake-cluster.ts';
 import { edit, endpoints, FakeWorld, ipOf, putPair, service } from '../../fake-sync.ts';
+import { entry } from '../../patch/fake-patch.ts';
 import { meta, setUp, start, use, world } from './stage.ts';
 
 setUp();
@@ -38,6 +39,30 @@ describe('leadership', () => {
     world.isLeader = true;
     await world.change(() => world.sync.enqueueAll());
     expect(syncStatus(world.sync).trouble).toEqual([]);
+  });
+
+  it.each([
+    ['in sync', 'always'],
+    ['in sync, but for a value of the host that cannot be turned back', 'once'],
+  ])('nor does it count an object any longer that was %s', async (_, works) => {
+    const patch = entry({ path: 'metadata.labels["a"]', expression: 'value', reverseExpression: 'null.member' });
+    use(new FakeWorld({ patches: [patch] }));
+    putPair(world, 'web', '10.0.0.1', { labels: { a: '1' } });
+    await world.run();
+    if (works === 'once')
+      await world.change(() =>
+        edit(world.host, world.copy('web'), ({ metadata }) => Object.assign(metadata.labels ?? {}, { a: '2' })),
+      );
+    const { backflowFailures } = world.sync.ledger;
+    expect([syncStatus(world.sync).objects.inSync, backflowFailures.size]).toEqual([1, works === 'once' ? 1 : 0]);
+    world.isLeader = false;
+    await world.change(() => {
+      world.virtual.remove('endpoints', 'default', 'web');
+      world.host.remove('endpoints', 'vcluster-vc', 'web-x-default-x-vc');
+    });
+    world.isLeader = true;
+    await world.change(() => world.sync.enqueueAll());
+    expect([syncStatus(world.sync).objects.inSync, backflowFailures.size]).toEqual([0, 0]);
   });
 });
 
