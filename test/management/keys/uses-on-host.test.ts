@@ -1,9 +1,10 @@
-// What the uses of keys cost the cluster that keeps the records.
-import { afterAll, beforeAll, expect, it } from 'vitest';
+// What the uses of keys cost the cluster that keeps the records, and when another replica shows them.
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
-import { activityStore } from '../../../src/management/keys/book/activity-store.ts';
+import { activityStore, OthersUses } from '../../../src/management/keys/book/activity-store.ts';
 import { Activity } from '../../../src/management/keys/life/activity.ts';
 import { HostSideValues } from '../../../src/management/server/host/host-side-values.ts';
+import { MemoryStore } from '../../../src/store/memory-store.ts';
 import { connectionTo, newNamespace } from '../../contract/store/on-host.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 
@@ -50,3 +51,34 @@ it('is one write a second at most, however many requests there are, and whenever
   await activity.stop();
   await connection.close();
 });
+
+it.each([0, 86_400])(
+  'another replica shows a use a minute late at most, of a key with the ttl %i that is in use all the time',
+  async (ttl) => {
+    const clock = new VirtualClock();
+    const store = new MemoryStore({ clock });
+    await store.start();
+    onTestFinished(() => store.stop());
+    const [here, there] = [0, 1].map(() => new Activity(clock, activityStore(store), () => undefined)) as [
+      Activity,
+      Activity,
+    ];
+    onTestFinished(() => here.stop());
+    const others = new OthersUses({ store, activity: there, clock });
+    // The two replicas have not started at the same moment.
+    await clock.advance(7_000);
+    others.start();
+    onTestFinished(() => others.stop());
+    let latestMs = 0;
+    for (let second = 0; second < 600; second++) {
+      const lastMs = clock.wallTime().getTime();
+      await here.used('key', ttl, lastMs);
+      await clock.advance(1_000);
+      const shownMs = there.lastMs('key');
+      if (shownMs === undefined) expect(second).toBeLessThan(60);
+      else latestMs = Math.max(latestMs, lastMs - shownMs);
+    }
+    expect(latestMs).toBeGreaterThan(0);
+    expect(latestMs).toBeLessThanOrEqual(60_000);
+  },
+);

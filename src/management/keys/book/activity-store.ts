@@ -45,8 +45,8 @@ function markOf(replica: string): string {
   return replica === '' ? cleanMark : `${cleanMark}/${replica}`;
 }
 
-/** Twice in the minute by which a last use may be late on another replica. */
-const readEveryMs = 30_000;
+/** A last use is a minute late at most on another replica: it waits for 40 s here, and for the next read there. */
+const readEveryMs = 15_000;
 /** Whoever asks within a second of the last read gets that: a key that is refused as idle is asked for again and again. */
 const freshForMs = 1_000;
 

@@ -8,8 +8,8 @@ export interface ActivityStore {
   write(uses: ReadonlyMap<string, number>): Promise<void>;
 }
 
-/** Uses reach the store after this long at the latest, or after a tenth of the ttl. */
-const longestFlushMs = 60_000;
+/** Uses reach the store after this long at the latest, or after a tenth of the ttl. Another replica shows them when it has read them: within a minute. */
+const longestFlushMs = 40_000;
 const shortestFlushMs = 1_000;
 
 /** `ttl` in seconds, 0 = no end. */
