@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { freePorts } from '../../../src/cli/demo/free-ports.ts';
 import { newNamespace } from '../../contract/store/on-host.ts';
 import { until } from '../../management/server/bench.ts';
+import { root, run } from '../install/helm.ts';
 import { kubeAssets } from '../start/assets.ts';
 import { startKube } from '../start/start.ts';
 import { type EmbeddedHost, startEmbedded } from './embedded-host.ts';
@@ -90,5 +91,31 @@ describe.skipIf(assets.found === undefined)('a namespace of records that is gone
     );
     await replicas.replica(0).start();
     expect((await replicas.get(0, 'unserved', key.trim())).status).toBe(200);
+  }, 120_000);
+
+  it('is no store any more once its records were moved into a file: no replica starts, and doctor says where they are', async () => {
+    for (const replica of replicas.all) await replica.end();
+    const { configPath } = replicas.replica(0);
+    const [listen, own] = (await freePorts(2)).map((port) => `127.0.0.1:${port}`);
+    const { users, teams, projects, administrators } = replicas.management('') as Record<string, unknown>;
+    const management = { listen: own, dataDir: join(replicas.folder, 'back'), users, teams, projects, administrators };
+    const file = join(replicas.folder, 'back.yaml');
+    writeFileSync(file, JSON.stringify({ hostward: { listen, management } }));
+    expect(await replicas.hostward('store', 'migrate', '--from', configPath, '--to', file)).toContain('moved');
+    await expect(replicas.replica(0).start()).rejects.toThrow('its records were moved to');
+    const words = ['doctor', '--config', configPath, '-o', 'json'];
+    const where = { kubeconfig: host.kubeconfigPath, folder: replicas.folder };
+    const { code, stdout } = await run(where, process.execPath, join(root, 'src', 'main.ts'), ...words);
+    const { checks } = JSON.parse(stdout) as {
+      checks: { code: string; verdict: string; says: string; mend: string }[];
+    };
+    expect([code, checks.find((one) => one.code === 'HW-807')]).toMatchObject([
+      1,
+      {
+        verdict: 'fault',
+        says: expect.stringContaining(`the records in ${namespace} were moved to `),
+        mend: expect.stringContaining('start with the configuration of that store'),
+      },
+    ]);
   }, 120_000);
 });
