@@ -8,8 +8,9 @@ import { type Mutant, mutants } from './mutants/mutants.ts';
 import { playMutants } from './mutants/play-mutants.ts';
 import { boundariesOf } from './play/boundaries.ts';
 import { measuredBounds } from './play/bounds.ts';
+import { playProcesses } from './play/real/play-processes.ts';
 import { play } from './play/run.ts';
-import { greatestSeed, placedSchedule, scenarioOf } from './play/schedule.ts';
+import { greatestSeed, placedSchedule, scenarioOf, seedsOfScenario } from './play/schedule.ts';
 import { type SoakRound, soak } from './play/soak.ts';
 import { learn } from './play/worker.ts';
 import { WorkerProcess } from './play/worker-process.ts';
@@ -21,6 +22,7 @@ const usage = `npm run rig -- --seeds N [--from SEED] [--report FILE] [--jobs N]
 npm run rig -- --replay SEED                                         plays one seed and says each step
 npm run rig -- --boundaries [--story NAME]                           kills the daemon at every boundary of every write
 npm run rig -- --bounds                                              each bound of the daemon, measured beside its limit
+npm run rig -- --processes N [--from SEED] [--jobs N]                plays N scenarios with daemons as processes, signals and TCP, in real time
 npm run rig -- --soak SEED [--minutes N] [--seconds N]               an hour of virtual time with reloads: memory and handles
 npm run rig -- --mutants [--report FILE]                             plants mistakes in src/sync/plan: the model must disagree with each
 npm run rig -- --holes [--report FILE]                               puts holes back that were mended, and others: each is found within 500 seeds
@@ -42,6 +44,7 @@ async function command(words: readonly string[]): Promise<number> {
       from: { type: 'string', default: '0' },
       report: { type: 'string' },
       replay: { type: 'string' },
+      processes: { type: 'string' },
       boundaries: { type: 'boolean', default: false },
       bounds: { type: 'boolean', default: false },
       story: { type: 'string' },
@@ -53,7 +56,7 @@ async function command(words: readonly string[]): Promise<number> {
       mutant: { type: 'string' },
       holes: { type: 'boolean', default: false },
       finders: { type: 'string' },
-      jobs: { type: 'string', default: String(availableParallelism()) },
+      jobs: { type: 'string' },
     },
   });
   if (values.help) {
@@ -61,7 +64,13 @@ async function command(words: readonly string[]): Promise<number> {
     return 0;
   }
   if (values.replay !== undefined) return replay(wholeNumber('--replay', values.replay, 0, greatestSeed));
-  const jobs = wholeNumber('--jobs', values.jobs, 1, 256);
+  if (values.processes !== undefined) {
+    const scenarios = wholeNumber('--processes', values.processes, 1, 10_000);
+    const from = wholeNumber('--from', values.from, 0, greatestSeed - scenarios * seedsOfScenario);
+    // They wait most of the time.
+    return playProcesses({ scenarios, from, jobs: wholeNumber('--jobs', values.jobs ?? '4', 1, 64), tell: print });
+  }
+  const jobs = wholeNumber('--jobs', values.jobs ?? String(availableParallelism()), 1, 256);
   const report = values.report === undefined ? undefined : () => new MistakeReport(values.report ?? '', commit());
   if (values.finders !== undefined) {
     const chosen =

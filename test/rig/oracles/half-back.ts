@@ -1,6 +1,7 @@
 // When a host edit was half on its way back: the tenant's object had it, the copy did not say so yet, and nobody knew of it. A daemon that has written
 // the first half remembers it until the second; another process, or one whose answer was lost, finds an edit of the tenant. A second edit may have come
 // before the first half too, when the daemon had not heard of it. In: both sides' writes, lines and answers that arrived. Out: times, for the model.
+import type { Clock } from '../../../src/clock.ts';
 import type { HalfBack } from '../model/words/types.ts';
 import type { World, WorldEars } from '../play/world.ts';
 import type { OpenWatch } from '../proxy/fault-proxy.ts';
@@ -8,11 +9,17 @@ import { isWrite, type Passing, type WatchedLine } from '../proxy/passing.ts';
 import type { Written } from '../stage/replayed-store.ts';
 import { registry } from '../stage/rig-cluster.ts';
 
+/** What a run in virtual time and one with real processes have in common. */
+export interface Observed extends Pick<World, 'clusters' | 'configurations' | 'absences' | 'ears'> {
+  readonly clock: Pick<Clock, 'now'>;
+  daemonOf(name: string): { readonly isAlive: boolean } | undefined;
+}
+
 const synced = ['endpoints', 'endpointslices'] as const;
 const baseKey = 'hostward.dev/base';
 
 export class HalfBacks implements WorldEars {
-  readonly #world: World;
+  readonly #world: Observed;
   /** Answers to writes of the tenant's objects that have reached a daemon whole: `hostward-0 17`. */
   readonly #arrived = new Set<string>();
 
@@ -21,7 +28,7 @@ export class HalfBacks implements WorldEars {
   /** By write of a tenant's object, in the same words: the revision of the host that it was made from. */
   readonly #madeFrom = new Map<string, number>();
 
-  constructor(world: World) {
+  constructor(world: Observed) {
     this.#world = world;
   }
 

@@ -3,12 +3,11 @@
 import { existsSync } from 'node:fs';
 import type { KubeObject } from '../../../src/object/meta/object.ts';
 import type { CalmPoint, Deed, Holding, InForce, Model, PlainObject } from '../model/words/types.ts';
-import type { World } from '../play/world.ts';
 import { kindOfResource, type RigSide, registry, rigSides } from '../stage/rig-cluster.ts';
 import { hostNamespace, virtualCluster } from '../traffic/acts.ts';
 import type { Board } from './board.ts';
-import { HalfBacks } from './half-back.ts';
-import { judge } from './judge.ts';
+import { HalfBacks, type Observed } from './half-back.ts';
+import { type Difference, judge } from './judge.ts';
 
 const file = new URL('../model/model.ts', import.meta.url);
 
@@ -24,7 +23,7 @@ type Resource = keyof typeof kindOfResource;
 const resources = Object.keys(kindOfResource) as Resource[];
 
 export class ModelOracle {
-  readonly #world: World;
+  readonly #world: Observed;
   readonly #board: Board;
   readonly #model: Model;
   readonly #hasSeenAll: () => boolean;
@@ -33,7 +32,7 @@ export class ModelOracle {
   #from: Record<RigSide, number> = { virtual: 0, host: 0 };
   #configurations = 0;
 
-  constructor(world: World, board: Board, options: { model: Model; hasSeenAll: () => boolean }) {
+  constructor(world: Observed, board: Board, options: { model: Model; hasSeenAll: () => boolean }) {
     this.#world = world;
     this.#board = board;
     this.#model = options.model;
@@ -56,6 +55,12 @@ export class ModelOracle {
   /** To be called when everything has been still for long enough. */
   check(): void {
     const now = this.#now();
+    for (const { kind, what } of this.differences(now)) this.#board.say('model', kind, what);
+    this.#turn(now);
+  }
+
+  /** Of this moment, without a verdict. */
+  differences(now: Holding = this.#now()): Difference[] {
     const point: CalmPoint = {
       virtualCluster,
       hostNamespace,
@@ -68,8 +73,7 @@ export class ModelOracle {
       absences: this.#world.absences,
       halfBacks: this.#halfBacks.since(this.#from.virtual),
     };
-    for (const { kind, what } of judge(this.#model(structuredClone(point)), now)) this.#board.say('model', kind, what);
-    this.#turn(now);
+    return judge(this.#model(structuredClone(point)), now);
   }
 
   #now(): Holding {

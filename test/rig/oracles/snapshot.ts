@@ -6,7 +6,7 @@ import { type RigResource, rigSides } from '../stage/rig-cluster.ts';
 const compared: readonly RigResource[] = ['endpoints', 'endpointslices', 'secrets', 'configmaps'];
 
 /** Every object with its version. */
-export function versionsOf(world: World): Map<string, string> {
+export function versionsOf(world: Pick<World, 'clusters'>): Map<string, string> {
   const found = new Map<string, string>();
   for (const side of rigSides)
     for (const resource of compared)

@@ -197,9 +197,12 @@ function hostOwned(
 }
 
 /** A copy of another uid is rendered as on create (DESIGN 3.5), also where people have only damaged the mark: nobody can tell the two apart. */
-function wasOfAnother({ history, hostKey, around }: Pair): boolean {
+function wasOfAnother({ history, hostKey, virtualKey, around }: Pair): boolean {
   const { uid } = around.virtual.metadata;
-  return history.deedsOn('host', hostKey).some(({ after }) => (uidOnHost(after) || uid) !== uid);
+  const isOther = (copy: PlainObject | undefined): boolean => (uidOnHost(copy) || uid) !== uid;
+  // A copy that nobody could tell from a stranger's outlives its object, and what it holds is of an object that nobody here has seen.
+  const isLeft = history.start('virtual', virtualKey) === undefined && isOther(history.start('host', hostKey));
+  return isLeft || history.deedsOn('host', hostKey).some(({ after }) => isOther(after));
 }
 
 /** Somebody had taken the base before the tenant wrote the key, or before a daemon could have heard of that, and a daemon has written another one since. */
