@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { silentLog } from '../../../src/log.ts';
 import { SweepingCollector } from '../../../src/management/server/host/sweeping-collector.ts';
 import { MemoryStore } from '../../../src/store/memory-store.ts';
@@ -43,7 +43,7 @@ async function twoReplicas() {
     const page = await store.list('/registry/gadgets/');
     return page.kind === 'page' ? page.records.length : 0;
   };
-  return { clock, shop, sweeps, marked, put, present };
+  return { clock, shop, store, sweeps, marked, put, present };
 }
 
 const deletionTimestamp = '2026-01-01T00:00:00Z';
@@ -85,5 +85,36 @@ describe('the garbage collectors of several replicas', () => {
     expect(left).toBeLessThanOrEqual(65);
     await clock.advance(4_000);
     expect(await present()).toBe(0);
+  });
+
+  it('read five hundred objects at a time', async () => {
+    const { clock, store, sweeps, put } = await twoReplicas();
+    for (let n = 0; n < 1_200; n++) await put(`one-${n}`);
+    const listed = vi.spyOn(store, 'list');
+    sweeps[0] = true;
+    await clock.advance(2_000);
+    await settle();
+    const limits = listed.mock.calls.map(([, options]) => options?.limit);
+    expect(limits.length).toBeGreaterThanOrEqual(3);
+    expect(new Set(limits)).toEqual(new Set([500]));
+  });
+
+  it('leave an object that was made again while its delete waited for its turn', async () => {
+    const { clock, shop, store, sweeps, put, present } = await twoReplicas();
+    const owner = { apiVersion: 'shop.example/v1', kind: 'Gadget', name: 'owner', uid: 'uid-owner' };
+    await put('owner');
+    for (let n = 0; n < 40; n++) await put(`owned-${n}`, { ownerReferences: [owner] });
+    sweeps[0] = true;
+    await clock.advance(2_000);
+    await shop.call('DELETE', `${gadgets}/owner`);
+    await settle();
+    for (let n = 30; n < 40; n++)
+      await store.write(`/registry/gadgets/owned-${n}`, {
+        expect: undefined,
+        value: JSON.stringify({ metadata: { name: `owned-${n}`, uid: `again-${n}` }, spec: {} }),
+      });
+    await clock.advance(10_000);
+    await settle();
+    expect(await present()).toBe(10);
   });
 });
