@@ -26,11 +26,13 @@ export const loopShares: LoopShares = { ofOne: 0.25, ofOwner: 0.5, altogether: 0
 
 const windowSeconds = 10;
 
+/** So long the loop works for callers before it looks at what has come in. */
+const sliceMs = 20;
 /**
- * So long the loop works for callers before it looks at what has come in. Node accepts one connection each time that it looks, so a
- * new client waits for as many slices as there are clients before it: 90 that came at once made it wait for half a second at 20 ms.
+ * The same while somebody is new. Node accepts one connection each time that it looks, so a new client waits for as many slices as there are
+ * clients before it: 90 that came at once made it wait for half a second. Short slices all the time would cost callers a twentieth.
  */
-const sliceMs = 5;
+const sliceForNewMs = 5;
 
 /** Requests of one key that have begun and share its turns; a short request need not wait for one long list. */
 const mostBegun = 4;
@@ -53,6 +55,7 @@ export class LoopTime {
   readonly #clock: Clock;
   readonly #shares: LoopShares;
   readonly #cpuMs: () => number;
+  readonly #newcomers: () => number;
   /** Microseconds. */
   readonly #ofKeys = new RecentSums(windowSeconds);
   readonly #ofOwners = new RecentSums(windowSeconds);
@@ -68,10 +71,20 @@ export class LoopTime {
   readonly #waiting = new Map<string, Map<string, Waiting[]>>();
   #turns = 0;
 
-  constructor(clock: Clock, shares: LoopShares = loopShares, cpuMs: () => number = cpuMsOfThread) {
+  /** newcomers: how many clients have connected and not shown yet who they are. */
+  constructor(
+    clock: Clock,
+    shares: LoopShares = loopShares,
+    { cpuMs = cpuMsOfThread, newcomers = () => 0 }: { cpuMs?: () => number; newcomers?: () => number } = {},
+  ) {
     this.#clock = clock;
     this.#shares = shares;
     this.#cpuMs = cpuMs;
+    this.#newcomers = newcomers;
+  }
+
+  #isSliceOver(): boolean {
+    return this.#sliceUsedMs >= (this.#newcomers() > 0 ? sliceForNewMs : sliceMs);
   }
 
   declareMetrics(metrics: Metrics): void {
@@ -125,7 +138,7 @@ export class LoopTime {
     if (this.#servedLast !== undefined) this.#letOthersPass(this.#servedLast);
     for (const [owner, keys] of this.#waiting) {
       const [key, requests] = [...keys][0] as [string, Waiting[]];
-      if (this.#sliceUsedMs >= sliceMs) await new Promise((resolve) => setImmediate(resolve));
+      if (this.#isSliceOver()) await new Promise((resolve) => setImmediate(resolve));
       const next = this.#turns++ % Math.min(mostBegun, requests.length);
       for (const { of, begun, go } of requests.splice(next, 1)) {
         this.begins(of, begun);
@@ -143,7 +156,7 @@ export class LoopTime {
 
   /** Only one request may go on in a turn of the loop, or the work of two would count for one of them. */
   #isFree(of: Holder, begun: number): boolean {
-    if (this.#isServing || this.#sliceUsedMs >= sliceMs) return false;
+    if (this.#isServing || this.#isSliceOver()) return false;
     const turn = this.#turn;
     if (turn === undefined) return true;
     // What has just come in goes on in the turn in which it came.

@@ -123,10 +123,10 @@ export function apiServerOf(parts: OpenParts, how: ApiServerParts): ApiServer {
 /** What one key, one owner and all may hold open here, and use of the loop. */
 function callerRules(
   { callers }: OpenParts,
-  { clock, log, limits, metrics, loopShares, proxy }: ApiServerParts,
+  { clock, log, limits, metrics, loopShares, proxy, unproven }: ApiServerParts,
   kinds: readonly Kind[],
 ): Pick<CallerHooks, 'admit' | 'works' | 'ended'> {
-  const loopTime = new LoopTime(clock, loopShares);
+  const loopTime = new LoopTime(clock, loopShares, { newcomers: () => unproven.count });
   if (metrics !== undefined) loopTime.declareMetrics(metrics);
   const unread = new UnreadAnswers({ clock, log });
   const admitProxied = proxiedAdmission(limits, unread, loopTime);

@@ -39,9 +39,9 @@ const classify = classifier(() => false);
 const probe: User = { name: 'system:anonymous', groups: ['system:unauthenticated'] };
 
 export function directChain(parts: DirectChainParts): Chain {
-  const { proxy, gate, limits, audit, failedLogin, clock, log } = parts;
+  const { proxy, gate, limits, audit, failedLogin, unproven, clock, log } = parts;
   const unread = new UnreadAnswers({ clock, log });
-  const loopTime = new LoopTime(clock);
+  const loopTime = new LoopTime(clock, undefined, { newcomers: () => unproven.count });
   const admitProxied = proxiedAdmission(limits, unread, loopTime);
   return new Chain({
     filters: {
