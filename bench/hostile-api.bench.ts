@@ -61,6 +61,9 @@ const sampleMs = 50;
  * this one is, and a limit in milliseconds holds for a machine that does the work in so long.
  */
 const workMs = 33;
+const workText = JSON.stringify(
+  Array.from({ length: 4_000 }, (_, at) => ({ name: `n${at}`, values: [at, at / 3, 'x'.repeat(20)] })),
+);
 const slowness: number[] = [];
 /** Others are still asked after the attack, when what it left behind is done. */
 const afterMs = 300;
@@ -76,13 +79,10 @@ const others = new AskedProcesses();
 
 /** In time of this thread, which other programs cannot take. */
 function slownessNow(): number {
-  const text = JSON.stringify(
-    Array.from({ length: 4_000 }, (_, at) => ({ name: `n${at}`, values: [at, at / 3, 'x'.repeat(20)] })),
-  );
   const began = threadCpuUsage();
   for (let turn = 0; turn < 10; turn++)
     createHash('sha256')
-      .update(JSON.stringify(JSON.parse(text)))
+      .update(JSON.stringify(JSON.parse(workText)))
       .digest();
   const { user, system } = threadCpuUsage(began);
   return (user + system) / 1000 / workMs;

@@ -78,8 +78,8 @@ export class Pools {
   }
 
   /**
-   * How a request ended. A connection that has died in silence shows it only to whoever waits on it for the whole limit, and those that are kept
-   * beside it have mostly died with it: then the next request opens a new one.
+   * How a request ended. A request learns that its connection has died in silence only when its whole time limit has passed. The connections
+   * that are kept beside it have mostly died too, so the next request opens a new one.
    */
   note(result: Exchanged, sentMs: number): void {
     const nowMs = this.#options.clock.now();

@@ -4,7 +4,7 @@ import type { LiveFault } from '../faults/live-fault.ts';
 import type { Played } from '../play/run.ts';
 import type { World, WorldEars } from '../play/world.ts';
 import type { Passing } from '../proxy/passing.ts';
-import type { Written } from '../stage/replayed-store.ts';
+import { isSyncWrite, type Written } from '../stage/replayed-store.ts';
 import { registry, rigSides } from '../stage/rig-cluster.ts';
 import type { DaemonStatus } from '../stage/rig-daemon.ts';
 import type { Act } from '../traffic/acts.ts';
@@ -46,11 +46,7 @@ function calmMsAfter(struck: readonly LiveFault[], nowMs: number): number {
 const mayWait: ReadonlySet<string> = new Set(['waiting/OwnerMissing', 'waiting/Leaderless']);
 
 function daemonsWrites(world: World): Written[] {
-  return rigSides.flatMap((side) =>
-    world.clusters[side].store.written.filter(
-      ({ by, key }) => by?.daemon !== undefined && !/\/(leases|events)\//.test(key),
-    ),
-  );
+  return rigSides.flatMap((side) => world.clusters[side].store.written.filter(isSyncWrite));
 }
 
 interface WarningEvent {
@@ -198,7 +194,7 @@ export class EndOracle implements WorldEars {
     const written = rigSides.flatMap((side) =>
       world.clusters[side].store.written
         .slice(this.#untilFinish[side])
-        .filter(({ by, key }) => by?.daemon !== undefined && !/\/(leases|events)\//.test(key))
+        .filter(isSyncWrite)
         .map(
           ({ key, before, after }) =>
             `${side} ${key} ${JSON.stringify(before?.metadata)} → ${JSON.stringify(after?.metadata)}`,
@@ -241,10 +237,8 @@ export class EndOracle implements WorldEars {
   writes(): Map<string, number> {
     const counts = new Map<string, number>();
     for (const side of rigSides)
-      for (const { by, key } of this.#options.world.clusters[side].store.written) {
-        if (by?.daemon === undefined || /\/(leases|events)\//.test(key)) continue;
+      for (const { key } of this.#options.world.clusters[side].store.written.filter(isSyncWrite))
         counts.set(`${side} ${key}`, (counts.get(`${side} ${key}`) ?? 0) + 1);
-      }
     return counts;
   }
 }

@@ -24,6 +24,11 @@ export interface Written {
   after: KubeObject | undefined;
 }
 
+/** Of an object that is synced: leases and events are the daemon's own affairs. */
+export function isSyncWrite({ by, key }: Written): boolean {
+  return by?.daemon !== undefined && !/\/(leases|events)\//.test(key);
+}
+
 interface RawWrite {
   key: string;
   value: string | undefined;

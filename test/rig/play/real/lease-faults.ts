@@ -1,6 +1,6 @@
 // Writes of a daemon without the lease. A write counts when the API server carries it out, so what a frozen way has held back is left out: the
 // daemon sent it in time, and its preconditions keep it from doing harm.
-import type { Written } from '../../stage/replayed-store.ts';
+import { isSyncWrite, type Written } from '../../stage/replayed-store.ts';
 import { leaseMsOf } from '../../traffic/acts.ts';
 import type { RealWorld } from './real-world.ts';
 
@@ -18,7 +18,7 @@ export function leaseFaults(world: Pick<RealWorld, 'clusters' | 'doors' | 'confi
   const found: string[] = [];
   for (const side of ['virtual', 'host'] as const)
     for (const one of world.clusters[side].store.written) {
-      if (one.by?.daemon === undefined || /\/(leases|events)\//.test(one.key)) continue;
+      if (one.by?.daemon === undefined || !isSyncWrite(one)) continue;
       const wasHeldBack = world.doors[side].frozenMs.some(
         ({ fromMs, toMs }) => one.atMs >= fromMs && one.atMs <= toMs + onTheWayMs,
       );

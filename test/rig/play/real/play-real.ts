@@ -4,6 +4,7 @@ import { pause } from '../../../../src/clock.ts';
 import { Board, type Violation } from '../../oracles/board.ts';
 import { loadModel, ModelOracle } from '../../oracles/model-oracle.ts';
 import { differenceOf, versionsOf } from '../../oracles/snapshot.ts';
+import { isSyncWrite } from '../../stage/replayed-store.ts';
 import { type RigSide, rigSides } from '../../stage/rig-cluster.ts';
 import type { Act } from '../../traffic/acts.ts';
 import { Chance } from '../random.ts';
@@ -209,9 +210,7 @@ async function lookOnce(
 }
 
 function daemonsWrites(world: RealWorld, side: RigSide) {
-  return world.clusters[side].store.written.filter(
-    ({ by, key }) => by?.daemon !== undefined && !/\/(leases|events)\//.test(key),
-  );
+  return world.clusters[side].store.written.filter(isSyncWrite);
 }
 
 function secretsIn({ everyDaemon }: RealWorld): string[] {

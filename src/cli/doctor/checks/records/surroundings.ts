@@ -55,15 +55,19 @@ export const isProtected: Check = {
   },
 };
 
+function hasOneOf(list: unknown, ...wanted: string[]): boolean {
+  return Array.isArray(list) && wanted.some((one) => list.includes(one));
+}
+
 /** Refuses at least the deletion of Secrets, and speaks of the namespace. */
 function guards(spec: unknown, namespace: string): boolean {
   if (!isRecord(spec) || !isRecord(spec['matchConstraints'])) return false;
   const { resourceRules } = spec['matchConstraints'];
   const rules = recordsIn(resourceRules);
-  const has = (list: unknown, ...wanted: string[]) => Array.isArray(list) && wanted.some((one) => list.includes(one));
   return (
-    rules.some(({ resources, operations }) => has(resources, 'secrets', '*') && has(operations, 'DELETE', '*')) &&
-    JSON.stringify([spec['matchConditions'], spec['validations'], spec['matchConstraints']]).includes(namespace)
+    rules.some(
+      ({ resources, operations }) => hasOneOf(resources, 'secrets', '*') && hasOneOf(operations, 'DELETE', '*'),
+    ) && JSON.stringify([spec['matchConditions'], spec['validations'], spec['matchConstraints']]).includes(namespace)
   );
 }
 
@@ -115,10 +119,9 @@ export const isPlaced: Check = {
 
 /** The schemas of Kubernetes itself speak of all namespaces. */
 function places({ rules }: Record<string, unknown>, namespace: string): boolean {
-  const has = (list: unknown, ...wanted: string[]) => Array.isArray(list) && wanted.some((one) => list.includes(one));
   return recordsIn(rules).some(({ resourceRules }) =>
     recordsIn(resourceRules).some(
-      ({ namespaces, resources }) => has(namespaces, namespace) && has(resources, 'secrets', '*'),
+      ({ namespaces, resources }) => hasOneOf(namespaces, namespace) && hasOneOf(resources, 'secrets', '*'),
     ),
   );
 }
