@@ -6,8 +6,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 version=$(awk '$1 == "require" && $2 == "k8s.io/kubernetes" { print $3 }' "$here/go.mod")
 out=${HOSTWARD_KUBE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hostward/kube}/$version
-bash "$here/build-client.sh" "$out"
-bash "$here/build-consumer.sh" "$out"
+bash "$here/build-own.sh" "$out"
 programs=(etcd etcdutl kubectl kube-apiserver kube-controller-manager kubelet-stand-in)
 
 missing=()
