@@ -14,6 +14,7 @@ import { until } from '../../contract/sync-stage/backend.ts';
 import { type KubeCluster, startKube } from '../start/start.ts';
 import { Replicas } from '../store/replicas.ts';
 import { chart, chartSkipReason, helm, root, run, set } from './helm.ts';
+import { PlacedPods } from './placed-pods.ts';
 
 const namespace = 'hostward';
 const records = 'hostward-records';
@@ -35,6 +36,17 @@ const auditPolicy = {
   kind: 'Policy',
   omitStages: ['RequestReceived', 'ResponseStarted'],
   rules: [{ level: 'Metadata', users: [users.hostward] }, { level: 'None' }],
+};
+
+const encryption = {
+  apiVersion: 'apiserver.config.k8s.io/v1',
+  kind: 'EncryptionConfiguration',
+  resources: [
+    {
+      resources: ['secrets'],
+      providers: [{ aescbc: { keys: [{ name: 'a', secret: randomBytes(32).toString('base64') }] } }, { identity: {} }],
+    },
+  ],
 };
 
 interface Checked {
@@ -76,6 +88,7 @@ describe.skipIf(reason !== undefined)(
       folder = mkdtempSync(join(tmpdir(), 'hostward-records-'));
       writeFileSync(join(folder, 'audit.log'), '');
       writeFileSync(join(folder, 'audit.policy'), JSON.stringify(auditPolicy));
+      writeFileSync(join(folder, 'encryption.json'), JSON.stringify(encryption));
       const named = Object.entries(users).map(([token, user]) => {
         return { token, user, groups: token === 'hostward' ? ['system:serviceaccounts'] : ['system:masters'] };
       });
@@ -86,6 +99,7 @@ describe.skipIf(reason !== undefined)(
         apiserverFlags: [
           `--audit-log-path=${join(folder, 'audit.log')}`,
           `--audit-policy-file=${join(folder, 'audit.policy')}`,
+          `--encryption-provider-config=${join(folder, 'encryption.json')}`,
         ],
       });
       const { url, caPem } = cluster;
@@ -194,7 +208,7 @@ describe.skipIf(reason !== undefined)(
         ...[main, 'doctor', '--config', configPath, '-o', 'json'],
       );
       const { checks } = JSON.parse(ended.stdout) as { checks: Checked[] };
-      return checks.filter(({ code }) => /^HW-8(0[4-9]|10|13)$/.test(code));
+      return checks.filter(({ code }) => /^HW-8(0[4-9]|10|1[3-5])$/.test(code));
     };
     /** A configuration of a replica that does not run, and differs from those that do. */
     const configured = (name: string, change: object = {}, store: object = {}, limits: object = {}) => {
@@ -208,8 +222,9 @@ describe.skipIf(reason !== undefined)(
     };
 
     it('is sound for doctor, which a replica may ask for less than an administrator', async () => {
+      await new PlacedPods(as('somebody'), namespace).place('one', 'two');
       expect((await doctor(configured('sound'))).map(({ code, verdict }) => [code, verdict])).toEqual(
-        ['804', '805', '806', '807', '808', '809', '810', '813'].map((code) => [`HW-${code}`, 'ok']),
+        ['804', '805', '806', '807', '808', '809', '810', '813', '814', '815'].map((code) => [`HW-${code}`, 'ok']),
       );
       const own = await doctor(replicas.replica(0).configPath);
       const unchecked = own.filter(({ verdict }) => verdict !== 'ok').map(({ code, verdict }) => [code, verdict]);
@@ -217,6 +232,8 @@ describe.skipIf(reason !== undefined)(
         ['HW-808', 'couldNotCheck'],
         ['HW-809', 'couldNotCheck'],
         ['HW-813', 'couldNotCheck'],
+        ['HW-814', 'couldNotCheck'],
+        ['HW-815', 'couldNotCheck'],
       ]);
     });
 
@@ -324,6 +341,14 @@ describe.skipIf(reason !== undefined)(
           return configured('sound', {}, {}, { maxRecords: 100 });
         },
         finds: { 'HW-809': '', 'HW-810': 'records of 100' },
+      },
+      {
+        name: 'all replicas are on one node',
+        path: async () => {
+          await new PlacedPods(as('somebody'), namespace).place('one', 'one');
+          return configured('sound');
+        },
+        finds: { 'HW-809': '', 'HW-814': 'all 2 pods of the replicas run on the node one' },
       },
     ];
     it.each(broken)('has doctor name the trouble when $name', async ({ path, finds, starts, mend }) => {

@@ -9,7 +9,7 @@ import { type KubeCluster, startKube } from '../start/start.ts';
 import { chartSkipReason, helm, root, run } from './helm.ts';
 
 const namespace = 'vcluster-my-vcluster';
-// Nothing of vCluster is fetched here: whoever has its sources names the folder that holds them, one folder a version.
+// Nothing of vCluster is fetched here: .ci/vcluster does it, and prints the folder that holds its sources, one folder a version.
 const sources = process.env['HOSTWARD_VCLUSTER_SOURCES'] ?? '';
 const versions = ['v0.30.0', 'v0.34.0'] as const;
 const missing = versions.find((version) => sources === '' || !existsSync(join(sources, version, 'chart')));
@@ -84,7 +84,11 @@ describe.skipIf(reason !== undefined)(
       expect(await cluster.kubectlWith(text, 'apply', '--dry-run=server', '-n', namespace, '-f', '-')).toMatchObject({
         code: 0,
       });
-      const { spec } = manifests.find(({ kind }) => kind === 'StatefulSet') ?? {};
+      // Where an etcd of other pods keeps its data, vCluster itself is a Deployment.
+      const { spec } =
+        manifests.find(
+          ({ kind, metadata }) => /^(StatefulSet|Deployment)$/.test(kind) && metadata.name === 'my-vcluster',
+        ) ?? {};
       const { containers = [], volumes = [] } = spec?.template?.spec ?? {};
       const ours = containers.find(({ name }) => name === 'hostward');
       const known = [

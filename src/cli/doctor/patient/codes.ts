@@ -73,6 +73,8 @@ const table = {
   'HW-811': { category: 'management API', title: 'the replicas have one configuration' },
   'HW-812': { category: 'management API', title: 'the cluster of the records goes on answering' },
   'HW-813': { category: 'management API', title: 'no heartbeat waits behind the requests of others' },
+  'HW-814': { category: 'management API', title: 'the replicas run on several nodes' },
+  'HW-815': { category: 'management API', title: 'the cluster encrypts the records that it stores' },
   'HW-901': { category: 'active proof', title: 'test objects can be made in the virtual cluster' },
   'HW-902': { category: 'active proof', title: 'the copy of the Endpoints comes to the host' },
   'HW-903': { category: 'active proof', title: 'the copy of the EndpointSlice comes to the host' },

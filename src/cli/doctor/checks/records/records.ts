@@ -20,8 +20,9 @@ import { knownStore, secretsHere, strayFrom, surveyOf } from '../../patient/stor
 import { userOf } from '../../patient/surplus.ts';
 import { noVerdict } from '../rights.ts';
 import { isAgreed, lateSecrets, notBelieved } from './agreement.ts';
+import { isEncrypted } from './encryption.ts';
 import { isShared, storeOf } from './shared-store.ts';
-import { isBudgeted, isPlaced, isProtected } from './surroundings.ts';
+import { isBudgeted, isPlaced, isProtected, isSpread } from './surroundings.ts';
 
 const quotas: ResourceRef = { path: 'api/v1', resource: 'resourcequotas', kind: 'ResourceQuota' };
 
@@ -203,5 +204,5 @@ async function fullQuota(patient: Patient, namespace: string): Promise<Finding |
 
 export const recordChecks: readonly Check[] = [
   ...[answers, grantsRights, isAlone, isOwn, isProtected],
-  ...[isBudgeted, hasRoom, isAgreed, isPlaced],
+  ...[isBudgeted, hasRoom, isAgreed, isPlaced, isSpread, isEncrypted],
 ];

@@ -1,5 +1,5 @@
 // What a cluster does for the records beyond keeping them: who else may write them, what ends all replicas at once, and whether a heartbeat
-// waits behind the requests of others. Nothing is read but policies, budgets and flow schemas.
+// waits behind the requests of others. Nothing is read but policies, budgets, pods and flow schemas.
 import type { ResourceRef } from '../../../../cluster/wire/scope.ts';
 import { isRecord, recordsIn } from '../../../../object/text/json.ts';
 import type { Check } from '../../patient/check.ts';
@@ -17,6 +17,7 @@ const bindings: ResourceRef = {
   kind: 'ValidatingAdmissionPolicyBinding',
 };
 const budgets: ResourceRef = { path: 'apis/policy/v1', resource: 'poddisruptionbudgets', kind: 'PodDisruptionBudget' };
+const pods: ResourceRef = { path: 'api/v1', resource: 'pods', kind: 'Pod' };
 const schemas: ResourceRef = {
   path: 'apis/flowcontrol.apiserver.k8s.io/v1',
   resource: 'flowschemas',
@@ -95,6 +96,32 @@ export const isBudgeted: Check = {
         mend: 'kubectl create poddisruptionbudget hostward-management --max-unavailable 1 --selector app.kubernetes.io/name=hostward,app.kubernetes.io/component=management   # in the namespace of the pods; the chart makes it with management.replicas=2',
       },
     );
+  },
+};
+
+export const isSpread: Check = {
+  code: 'HW-814',
+  needs: ['HW-101', 'HW-806'],
+  applies: isShared,
+  async look(patient) {
+    const { replicas } = patient.records;
+    if (replicas.length < 2) return ok('one replica, and nothing to spread');
+    const labelSelector = 'app.kubernetes.io/name=hostward,app.kubernetes.io/component=management';
+    const found = await patient.recordsCluster.client.tryList(pods, '', { labelSelector });
+    const kubectl = `kubectl get pods -A -l ${labelSelector} -o wide`;
+    if (found.kind === 'failed') return unread('the pods', found.answer, kubectl);
+    const nodes = found.objects
+      .map(({ spec }) => (isRecord(spec) ? spec['nodeName'] : undefined))
+      .filter((node) => typeof node === 'string');
+    if (nodes.length < 2)
+      return couldNotCheck('the replicas do not run as pods of this cluster', {
+        mend: 'see yourself that no two of them run on one machine',
+      });
+    const [first = ''] = nodes;
+    if (nodes.some((node) => node !== first)) return ok(`${nodes.length} pods on ${new Set(nodes).size} nodes`);
+    return warning(`all ${nodes.length} pods of the replicas run on the node ${first}: when it fails, all of them do`, {
+      mend: `${kubectl}   # add a node and delete one of these pods; the chart spreads them where it can`,
+    });
   },
 };
 
