@@ -39,7 +39,8 @@ func newDriver(number int, keys dynamic.ResourceInterface, h *History, seed uint
 
 func (d *driver) run(ctx context.Context, pace time.Duration) {
 	for ctx.Err() == nil {
-		d.step(ctx)
+		// What is under way at the end gets its answer.
+		d.step(context.WithoutCancel(ctx))
 		time.Sleep(time.Duration(d.random.Int64N(int64(2 * pace))))
 	}
 }
