@@ -1,0 +1,109 @@
+// Hostward as an operator starts it, beside a vCluster: a process of its own with a configuration file and two kubeconfigs.
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { freePorts } from '../../../src/cli/demo/free-ports.ts';
+import { until } from '../../contract/sync-stage/backend.ts';
+import { type Ended, root } from '../install/helm.ts';
+
+const main = join(root, 'src', 'main.ts');
+
+export interface Clusters {
+  readonly name: string;
+  readonly namespace: string;
+  readonly virtualKubeconfig: string;
+  readonly hostKubeconfig: string;
+}
+
+export interface Status {
+  readonly verdict: { readonly isWell: boolean; readonly sentence: string };
+  readonly objects: readonly {
+    readonly kind: string;
+    readonly object: string;
+    readonly state: string;
+    readonly message?: string;
+  }[];
+}
+
+export class RunningHostward {
+  output = '';
+  readonly #folder = mkdtempSync(join(tmpdir(), 'hostward-beside-'));
+  readonly #files: readonly string[];
+  readonly #clusters: readonly string[];
+  #child: ChildProcess | undefined;
+
+  private constructor(files: readonly string[], clusters: Clusters, listen: string) {
+    const own = join(this.#folder, 'listen.yaml');
+    writeFileSync(own, stringify({ hostward: { listen } }));
+    this.#files = [...files, own].flatMap((file) => ['--config', file]);
+    this.#clusters = [
+      ...['--vcluster-name', clusters.name, '--host-namespace', clusters.namespace],
+      ...['--virtual-kubeconfig', clusters.virtualKubeconfig, '--host-kubeconfig', clusters.hostKubeconfig],
+    ];
+  }
+
+  static async with(files: readonly string[], clusters: Clusters): Promise<RunningHostward> {
+    const [port] = await freePorts(1);
+    return new RunningHostward(files, clusters, `127.0.0.1:${port}`);
+  }
+
+  start(...more: string[]): void {
+    const child = spawn(process.execPath, [main, 'run', ...this.#files, ...this.#clusters, ...more]);
+    this.#child = child;
+    const add = (text: Buffer) => {
+      this.output += text;
+    };
+    child.stdout.on('data', add);
+    child.stderr.on('data', add);
+  }
+
+  /** Until every object has had its first pass. */
+  async passed(): Promise<Status> {
+    return until(
+      'the first passes',
+      async () => {
+        const status = await this.status();
+        const isPassed = ({ state }: { state: string }) => !/^(pending|retry|waiting)/.test(state);
+        return status.objects.length > 0 && status.objects.every(isPassed) ? status : undefined;
+      },
+      30_000,
+    );
+  }
+
+  async status(): Promise<Status> {
+    const { stdout, stderr } = await this.#command('status', ...this.#files, '--all', '-o', 'json');
+    if (stdout === '') throw new Error(stderr);
+    return JSON.parse(stdout) as Status;
+  }
+
+  doctor(...more: string[]): Promise<Ended> {
+    return this.#command('doctor', ...this.#files, ...this.#clusters, '-o', 'json', ...more);
+  }
+
+  release(): Promise<Ended> {
+    return this.#command('release', ...this.#files, ...this.#clusters);
+  }
+
+  #command(...words: string[]): Promise<Ended> {
+    return new Promise((resolve) => {
+      execFile(process.execPath, [main, ...words], { maxBuffer: 2 ** 24 }, (fault, stdout, stderr) =>
+        resolve({ code: typeof fault?.code === 'number' ? fault.code : fault === null ? 0 : 1, stdout, stderr }),
+      );
+    });
+  }
+
+  async stop(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null) return;
+    const ended = new Promise((resolve) => child.once('close', resolve));
+    child.kill('SIGTERM');
+    await ended;
+  }
+
+  async remove(): Promise<void> {
+    await this.stop();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}

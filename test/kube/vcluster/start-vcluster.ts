@@ -1,0 +1,162 @@
+// A vCluster as its own chart configures it, on a real host: the program of its release runs in a root folder of its own, with an API server,
+// a controller manager and an etcd of its own, under the paths that its image has. It knows nothing of Hostward.
+import { accessSync, constants, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { freePorts } from '../../../src/cli/demo/free-ports.ts';
+import { until } from '../../contract/sync-stage/backend.ts';
+import { chartSkipReason, helm, run } from '../install/helm.ts';
+import { type GuardedProcess, guarded } from '../proxy/guarded.ts';
+import { kubeAssets } from '../start/assets.ts';
+import type { KubeCluster } from '../start/start.ts';
+
+const program = process.env['HOSTWARD_VCLUSTER'] ?? '';
+const sources = process.env['HOSTWARD_VCLUSTER_SOURCES'] ?? '';
+const version = 'v0.34.0';
+
+const howToGet =
+  'run ".ci/vcluster program" and ".ci/vcluster sources", and set HOSTWARD_VCLUSTER and HOSTWARD_VCLUSTER_SOURCES to what they print';
+
+export function vclusterSkipReason(): string | undefined {
+  const ofChart = chartSkipReason();
+  if (ofChart !== undefined) return ofChart;
+  if (!canRun(program) || sources === '') return `no vCluster: ${howToGet}`;
+  return process.getuid?.() === 0 ? undefined : 'a root folder of its own needs the rights of root';
+}
+
+function canRun(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** `$1`: its root folder; `$2`: the folder of Kubernetes' programs; `$3`: vCluster; `$4`, `$5`: ports of etcd. */
+const script = `
+set -e
+chroot=$(PATH="$PATH:/usr/sbin:/sbin" command -v chroot)
+mount --bind "$2" "$1/binaries"
+mount --bind "$3" "$1/vcluster"
+mount --rbind /dev "$1/dev"
+mount -t proc proc "$1/proc"
+(
+  until [ -s "$1/data/pki/etcd/server.key" ]; do sleep 0.05; done
+  exec "$chroot" "$1" /binaries/etcd --data-dir /data/etcd --unsafe-no-fsync \\
+    --listen-client-urls "https://127.0.0.1:$4" --advertise-client-urls "https://127.0.0.1:$4" \\
+    --listen-peer-urls "http://127.0.0.1:$5" --initial-advertise-peer-urls "http://127.0.0.1:$5" \\
+    --initial-cluster "default=http://127.0.0.1:$5" --client-cert-auth --log-level error \\
+    --trusted-ca-file /data/pki/etcd/ca.crt --cert-file /data/pki/etcd/server.crt --key-file /data/pki/etcd/server.key
+) &
+exec env -i PATH=/binaries HOME=/root KUBECONFIG=/host.kubeconfig VCLUSTER_NAME="$6" NAMESPACE="$7" POD_NAMESPACE="$7" \\
+  POD_NAME="$6-0" POD_IP=127.0.0.1 "$chroot" "$1" /vcluster start
+`;
+
+/** The first start makes certificates and all namespaces. */
+const startWithinMs = 120_000;
+const started = 'Successfully started vCluster controllers';
+
+export interface VClusterOptions {
+  readonly host: KubeCluster;
+  readonly name: string;
+  readonly namespace: string;
+}
+
+export class RealVCluster {
+  /** The kubeconfig that vCluster itself hands out, as a file. */
+  readonly kubeconfigPath: string;
+  /** The kubeconfig that a sidecar finds in the folder of certificates. */
+  readonly sidecarKubeconfigPath: string;
+  readonly #options: VClusterOptions;
+  readonly #folder = mkdtempSync(join(tmpdir(), 'hostward-vcluster-'));
+  readonly #root = join(this.#folder, 'root');
+  #ports: readonly number[] = [];
+  #process: GuardedProcess | undefined;
+  #starts = 0;
+
+  constructor(options: VClusterOptions) {
+    this.#options = options;
+    this.kubeconfigPath = join(this.#folder, 'virtual.kubeconfig');
+    this.sidecarKubeconfigPath = join(this.#root, 'data', 'pki', 'admin.conf');
+    for (const below of ['binaries', 'data', 'dev', 'etc', 'proc', 'root', 'tmp', 'var/lib/vcluster'])
+      mkdirSync(join(this.#root, below), { recursive: true });
+    for (const file of ['vcluster', 'etc/hosts']) writeFileSync(join(this.#root, file), '127.0.0.1 localhost\n');
+    writeFileSync(join(this.#root, 'host.kubeconfig'), options.host.kubeconfig, { mode: 0o600 });
+  }
+
+  /** Applies vCluster's own chart with these values, as `helm upgrade` does, and takes the configuration that the chart makes. */
+  async configure(values: object): Promise<void> {
+    const { host, name, namespace } = this.#options;
+    if (this.#ports.length === 0) this.#ports = await freePorts(2);
+    const tls = {
+      caFile: '/data/pki/etcd/ca.crt',
+      certFile: '/data/pki/apiserver-etcd-client.crt',
+      keyFile: '/data/pki/apiserver-etcd-client.key',
+    };
+    const external = { enabled: true, endpoint: `localhost:${this.#ports[0]}`, tls };
+    const own = {
+      controlPlane: { backingStore: { etcd: { external } }, coredns: { enabled: false } },
+      telemetry: { enabled: false },
+    };
+    const files = [own, values].map((one, at) => {
+      const file = join(this.#folder, `values-${at}.yaml`);
+      writeFileSync(file, stringify(one));
+      return ['-f', file];
+    });
+    const chart = join(sources, version, 'chart');
+    const where = { kubeconfig: host.kubeconfigPath, folder: this.#folder };
+    const made = await run(where, helm, 'template', name, chart, '-n', namespace, ...files.flat());
+    if (made.code !== 0) throw new Error(made.stderr);
+    const applied = await host.kubectlWith(made.stdout, 'apply', '-n', namespace, '-f', '-');
+    if (applied.code !== 0) throw new Error(applied.stderr);
+    const path = ['get', 'secret', '-n', namespace, `vc-config-${name}`, '-o', 'jsonpath={.data.config\\.yaml}'];
+    const { stdout } = await host.kubectl(...path);
+    writeFileSync(join(this.#root, 'var/lib/vcluster/config.yaml'), Buffer.from(stdout, 'base64'));
+  }
+
+  /** The configuration as the sidecar reads it. */
+  get configPath(): string {
+    return join(this.#root, 'var/lib/vcluster/config.yaml');
+  }
+
+  async start(): Promise<void> {
+    const { host, name, namespace } = this.#options;
+    const assets = kubeAssets().found;
+    const ended = ++this.#starts;
+    const logFile = join(this.#folder, `vcluster-${ended}.log`);
+    const words = [this.#root, assets?.folder ?? '', program, ...this.#ports.map(String), name, namespace];
+    const unshared = ['--mount', '--pid', '--fork', '--kill-child=KILL', '--'];
+    this.#process = guarded('unshare', [...unshared, '/bin/sh', '-c', script, 'vcluster', ...words], { logFile });
+    const run = this.#process;
+    const isUp = () => !run.running || readFileSync(logFile, 'utf8').includes(started) || undefined;
+    await until('vCluster', isUp, startWithinMs);
+    if (!run.running) throw new Error(`vCluster ended: ${run.logTail()}`);
+    const { stdout } = await host.kubectl(
+      'get',
+      'secret',
+      '-n',
+      namespace,
+      `vc-${name}`,
+      '-o',
+      'jsonpath={.data.config}',
+    );
+    writeFileSync(this.kubeconfigPath, Buffer.from(stdout, 'base64'), { mode: 0o600 });
+  }
+
+  /** What it has said since its last start. */
+  get log(): string {
+    return readFileSync(join(this.#folder, `vcluster-${this.#starts}.log`), 'utf8');
+  }
+
+  async stop(): Promise<void> {
+    await this.#process?.stop();
+    this.#process = undefined;
+  }
+
+  async remove(): Promise<void> {
+    await this.stop();
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
