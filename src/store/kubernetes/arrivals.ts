@@ -12,11 +12,14 @@ const longestWaitMs = 5_000;
 
 export class Arrivals {
   readonly #clock: Clock;
+  readonly #trouble: () => string | undefined;
   readonly #waiters = new Set<Waiter>();
   readonly #watchers = new Set<() => void>();
 
-  constructor(clock: Clock) {
+  /** `trouble`: what keeps the stream away, as far as somebody knows it. */
+  constructor(clock: Clock, trouble: () => string | undefined = () => undefined) {
     this.#clock = clock;
+    this.#trouble = trouble;
   }
 
   wait(isMet: () => boolean, ms = longestWaitMs): Promise<void> {
@@ -31,7 +34,7 @@ export class Arrivals {
           else reject(fault);
         },
       };
-      const timer = this.#clock.after(ms, () => waiter.settle(unconfirmed()));
+      const timer = this.#clock.after(ms, () => waiter.settle(unconfirmed(this.#trouble())));
       this.#waiters.add(waiter);
     });
   }
@@ -62,9 +65,10 @@ export class Arrivals {
   }
 }
 
-function unconfirmed(): StoreFault {
+function unconfirmed(trouble: string | undefined): StoreFault {
+  const why = trouble === undefined ? '' : `: ${trouble}`;
   return new StoreFault(
     'STORE_HOST_SILENT',
-    `Cannot confirm: the host has reported no change for ${longestWaitMs / 1000} s`,
+    `Cannot confirm: the host has reported no change for ${longestWaitMs / 1000} s${why}`,
   );
 }

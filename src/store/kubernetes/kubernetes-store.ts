@@ -81,7 +81,7 @@ export class KubernetesStore extends TimelineStore {
       },
       wentBack: (message) => this.#setBack(message),
     });
-    this.#arrivals = new Arrivals(clock);
+    this.#arrivals = new Arrivals(clock, () => this.#hostTrouble);
     this.#questions = new OpenQuestions({ clock, replica, arrivals: this.#arrivals, intake: this.#intake });
     this.#writer = new RecordWriter({
       ...{ host, meta: this.#meta, intake: this.#intake, arrivals: this.#arrivals, questions: this.#questions },

@@ -103,3 +103,30 @@ it('what was under way is done later all the same, and the store goes on', async
   expect((await store.get('/new', { fresh: true })).record?.value).toBe('1');
   expect((await store.write('/later', { expect: 0, value: '1' })).ok).toBe(true);
 });
+
+it('says at its start what keeps the changes of the host away', async () => {
+  const namespace = await newNamespace(host);
+  const deaf = recordsOn(host, namespace, 'deaf');
+  const follow = deaf.follow.bind(deaf);
+  deaf.follow = (listener) =>
+    follow({
+      ...{ ...listener, changed: () => undefined, trouble: () => undefined },
+      listed: (records, version) => {
+        listener.listed(records, version);
+        listener.trouble('it refuses the watch');
+      },
+    });
+  const begun = storeOn(host, namespace, { host: deaf, hostClock: clock });
+  let said = '';
+  const starting = begun.start().catch((error: unknown) => {
+    said = String(error);
+  });
+  for (let second = 0; said === '' && second < 60; second++) {
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await clock.advance(1_000);
+  }
+  await starting;
+  await begun.stop();
+  expect(said).toContain('Cannot confirm: the host has reported no change for 5 s: it refuses the watch');
+});

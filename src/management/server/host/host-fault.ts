@@ -39,8 +39,11 @@ function refusalOf(verb: string, name: string, answer: Failed): Refusal | undefi
   };
 }
 
+/** Ahead of what the host says of a right that is missing. */
+export const rightsMend = 'grant this account the Role of `hostward docs replicas`';
+
 const missingRight: Refusal = {
-  mend: 'grant this account the Role of `hostward docs replicas`',
+  mend: rightsMend,
   says: 'the server lacks a right in the cluster that keeps the records, so nothing was changed; an operator finds it with "hostward doctor"',
 };
 

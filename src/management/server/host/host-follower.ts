@@ -19,6 +19,7 @@ import type { Log } from '../../../log.ts';
 import type { KubeObject } from '../../../object/meta/object.ts';
 import { LastingTrouble } from '../../../pace/lasting-trouble.ts';
 import type { HostListener, HostRecord } from '../../../store/kubernetes/records/host-records.ts';
+import { rightsMend } from './host-fault.ts';
 
 export interface HostFollowerOptions {
   connection: Connection;
@@ -95,7 +96,8 @@ export class HostFollower {
 
   #note(step: ReflectorStep): void {
     if (step.trouble === undefined || this.#isStopped) return;
-    const { failed = 'unreached', trouble, reason, next, delayMs } = step;
+    const { failed = 'unreached', reason, next, delayMs } = step;
+    const trouble = step.isForbidden === true ? `${rightsMend}: ${step.trouble}` : step.trouble;
     this.#failures[failed] = (this.#failures[failed] ?? 0) + 1;
     this.#options.listener.trouble(trouble);
     const about = { component: 'management', reason, next, delayMs: Math.round(delayMs), trouble };

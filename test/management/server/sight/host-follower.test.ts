@@ -1,4 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
+import type { Answer } from '../../../../src/cluster/answer.ts';
 import type { ApiRequest, Connection, WatchStreamEnd } from '../../../../src/cluster/wire/connection.ts';
 import type { Log } from '../../../../src/log.ts';
 import { HostFollower } from '../../../../src/management/server/host/host-follower.ts';
@@ -73,4 +74,50 @@ it.each([
   ['two older ones say it', ['100', '90', '91'], ['listed 100', 'went back']],
 ])('%s', async (_, versions, heard) => {
   expect(await follow(versions)).toEqual(heard);
+});
+
+const refused: Answer = { kind: 'forbidden', message: '403 secrets is forbidden', namespaceTerminating: false };
+const empty = { kind: 'SecretList', apiVersion: 'v1', metadata: { resourceVersion: '7' }, items: [] };
+
+/** What the listener hears of a host that lists, or does not, and opens no watch. */
+async function troubleOf(list: Answer): Promise<string | undefined> {
+  let heard: string | undefined;
+  const connection = {
+    name: 'host',
+    subscribe: () => () => undefined,
+    request: async () => list,
+    stream: () => ({
+      ended: Promise.resolve({ kind: 'answered', answer: refused }),
+      pause() {},
+      resume() {},
+      abort() {},
+    }),
+  } as unknown as Connection;
+  follower = new HostFollower({
+    ...{ connection, clock, random: () => 0, log: { warn: () => undefined } as unknown as Log },
+    scope: {
+      ref: { path: 'api/v1', resource: 'secrets', kind: 'Secret' },
+      ...{ namespace: 'keys', labelSelector: undefined, fieldSelector: undefined },
+    },
+    recordOf: () => undefined,
+    isEnding: () => false,
+    listener: {
+      ...{ listed: () => undefined, changed: () => undefined, wentBack: () => undefined },
+      trouble: (message) => {
+        heard = message;
+      },
+    },
+  });
+  follower.start();
+  for (let turn = 0; turn < 3; turn++) await settle();
+  return heard;
+}
+
+it.each([
+  ['list', refused],
+  ['watch', { kind: 'ok', status: 200, object: empty, bytes: 1 } as unknown as Answer],
+])('says what to do where the right to %s is missing', async (_, list) => {
+  expect(await troubleOf(list)).toBe(
+    'grant this account the Role of `hostward docs replicas`: 403 secrets is forbidden',
+  );
 });
