@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { until } from '../../contract/sync-stage/backend.ts';
-import { root } from '../install/helm.ts';
-import { type KubeCluster, startKube } from '../start/start.ts';
+import { until } from '../../../contract/sync-stage/backend.ts';
+import { root } from '../../install/helm.ts';
+import { type KubeCluster, startKube } from '../../start/start.ts';
 import { RunningHostward } from './running-hostward.ts';
 import { RealVCluster, vclusterSkipReason } from './start-vcluster.ts';
 

@@ -4,12 +4,12 @@ import { accessSync, constants, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { freePorts } from '../../../src/cli/demo/free-ports.ts';
-import { until } from '../../contract/sync-stage/backend.ts';
-import { chartSkipReason, helm, run } from '../install/helm.ts';
-import { type GuardedProcess, guarded } from '../proxy/guarded.ts';
-import { kubeAssets } from '../start/assets.ts';
-import type { KubeCluster } from '../start/start.ts';
+import { freePorts } from '../../../../src/cli/demo/free-ports.ts';
+import { until } from '../../../contract/sync-stage/backend.ts';
+import { chartSkipReason, helm, run } from '../../install/helm.ts';
+import { type GuardedProcess, guarded } from '../../proxy/guarded.ts';
+import { kubeAssets } from '../../start/assets.ts';
+import type { KubeCluster } from '../../start/start.ts';
 
 const program = process.env['HOSTWARD_VCLUSTER'] ?? '';
 const sources = process.env['HOSTWARD_VCLUSTER_SOURCES'] ?? '';

@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { freePorts } from '../../../src/cli/demo/free-ports.ts';
-import { until } from '../../contract/sync-stage/backend.ts';
-import { type Ended, root } from '../install/helm.ts';
+import { freePorts } from '../../../../src/cli/demo/free-ports.ts';
+import { until } from '../../../contract/sync-stage/backend.ts';
+import { type Ended, root } from '../../install/helm.ts';
 
 const main = join(root, 'src', 'main.ts');
 
