@@ -1,12 +1,12 @@
 // Hostward as an operator starts it, beside a vCluster: a process of its own with a configuration file and two kubeconfigs.
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { freePorts } from '../../../../src/cli/demo/free-ports.ts';
 import { until } from '../../../contract/sync-stage/backend.ts';
-import { type Ended, root } from '../../install/helm.ts';
+import { type Ended, root, run } from '../../install/helm.ts';
 
 const main = join(root, 'src', 'main.ts');
 
@@ -28,7 +28,7 @@ export interface Status {
 }
 
 export class RunningHostward {
-  output = '';
+  #output = '';
   readonly #folder = mkdtempSync(join(tmpdir(), 'hostward-beside-'));
   readonly #files: readonly string[];
   readonly #clusters: readonly string[];
@@ -53,7 +53,7 @@ export class RunningHostward {
     const child = spawn(process.execPath, [main, 'run', ...this.#files, ...this.#clusters, ...more]);
     this.#child = child;
     const add = (text: Buffer) => {
-      this.output += text;
+      this.#output += text;
     };
     child.stdout.on('data', add);
     child.stderr.on('data', add);
@@ -74,7 +74,7 @@ export class RunningHostward {
 
   async status(): Promise<Status> {
     const { stdout, stderr } = await this.#command('status', ...this.#files, '--all', '-o', 'json');
-    if (stdout === '') throw new Error(stderr);
+    if (stdout === '') throw new Error(`${stderr}${this.#output}`);
     return JSON.parse(stdout) as Status;
   }
 
@@ -87,11 +87,7 @@ export class RunningHostward {
   }
 
   #command(...words: string[]): Promise<Ended> {
-    return new Promise((resolve) => {
-      execFile(process.execPath, [main, ...words], { maxBuffer: 2 ** 24 }, (fault, stdout, stderr) =>
-        resolve({ code: typeof fault?.code === 'number' ? fault.code : fault === null ? 0 : 1, stdout, stderr }),
-      );
-    });
+    return run({ kubeconfig: '', folder: this.#folder }, process.execPath, main, ...words);
   }
 
   async stop(): Promise<void> {

@@ -1,12 +1,12 @@
 // A vCluster as its own chart configures it, on a real host: the program of its release runs in a root folder of its own, with an API server,
 // a controller manager and an etcd of its own, under the paths that its image has. It knows nothing of Hostward.
-import { accessSync, constants, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { freePorts } from '../../../../src/cli/demo/free-ports.ts';
 import { until } from '../../../contract/sync-stage/backend.ts';
-import { chartSkipReason, helm, run } from '../../install/helm.ts';
+import { chartSkipReason, helm, isThere, run } from '../../install/helm.ts';
 import { type GuardedProcess, guarded } from '../../proxy/guarded.ts';
 import { kubeAssets } from '../../start/assets.ts';
 import type { KubeCluster } from '../../start/start.ts';
@@ -21,20 +21,11 @@ const howToGet =
 export function vclusterSkipReason(): string | undefined {
   const ofChart = chartSkipReason();
   if (ofChart !== undefined) return ofChart;
-  if (!canRun(program) || sources === '') return `no vCluster: ${howToGet}`;
+  if (!isThere(program) || sources === '') return `no vCluster: ${howToGet}`;
   return process.getuid?.() === 0 ? undefined : 'a root folder of its own needs the rights of root';
 }
 
-function canRun(file: string): boolean {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** `$1`: its root folder; `$2`: the folder of Kubernetes' programs; `$3`: vCluster; `$4`, `$5`: ports of etcd. */
+/** `$1`: its root folder; `$2`: the folder of Kubernetes' programs; `$3`: vCluster; `$4`, `$5`: ports of etcd; `$6`, `$7`: name and namespace. */
 const script = `
 set -e
 chroot=$(PATH="$PATH:/usr/sbin:/sbin" command -v chroot)
@@ -111,43 +102,37 @@ export class RealVCluster {
     if (made.code !== 0) throw new Error(made.stderr);
     const applied = await host.kubectlWith(made.stdout, 'apply', '-n', namespace, '-f', '-');
     if (applied.code !== 0) throw new Error(applied.stderr);
-    const path = ['get', 'secret', '-n', namespace, `vc-config-${name}`, '-o', 'jsonpath={.data.config\\.yaml}'];
-    const { stdout } = await host.kubectl(...path);
-    writeFileSync(join(this.#root, 'var/lib/vcluster/config.yaml'), Buffer.from(stdout, 'base64'));
+    const config = await this.#fromSecret(`vc-config-${name}`, 'config\\.yaml');
+    writeFileSync(join(this.#root, 'var/lib/vcluster/config.yaml'), config);
   }
 
-  /** The configuration as the sidecar reads it. */
-  get configPath(): string {
-    return join(this.#root, 'var/lib/vcluster/config.yaml');
+  async #fromSecret(secret: string, key: string): Promise<Buffer> {
+    const { host, namespace } = this.#options;
+    const { stdout } = await host.kubectl('get', 'secret', '-n', namespace, secret, '-o', `jsonpath={.data.${key}}`);
+    return Buffer.from(stdout, 'base64');
   }
 
   async start(): Promise<void> {
-    const { host, name, namespace } = this.#options;
-    const assets = kubeAssets().found;
-    const ended = ++this.#starts;
-    const logFile = join(this.#folder, `vcluster-${ended}.log`);
-    const words = [this.#root, assets?.folder ?? '', program, ...this.#ports.map(String), name, namespace];
+    const { name, namespace } = this.#options;
+    this.#starts++;
+    const words = [this.#root, kubeAssets().found?.folder ?? '', program, ...this.#ports.map(String), name, namespace];
     const unshared = ['--mount', '--pid', '--fork', '--kill-child=KILL', '--'];
-    this.#process = guarded('unshare', [...unshared, '/bin/sh', '-c', script, 'vcluster', ...words], { logFile });
-    const run = this.#process;
-    const isUp = () => !run.running || readFileSync(logFile, 'utf8').includes(started) || undefined;
-    await until('vCluster', isUp, startWithinMs);
-    if (!run.running) throw new Error(`vCluster ended: ${run.logTail()}`);
-    const { stdout } = await host.kubectl(
-      'get',
-      'secret',
-      '-n',
-      namespace,
-      `vc-${name}`,
-      '-o',
-      'jsonpath={.data.config}',
-    );
-    writeFileSync(this.kubeconfigPath, Buffer.from(stdout, 'base64'), { mode: 0o600 });
+    const running = guarded('unshare', [...unshared, '/bin/sh', '-c', script, 'vcluster', ...words], {
+      logFile: this.#logFile,
+    });
+    this.#process = running;
+    await until('vCluster', () => !running.running || this.log.includes(started) || undefined, startWithinMs);
+    if (!running.running) throw new Error(`vCluster ended: ${running.logTail()}`);
+    writeFileSync(this.kubeconfigPath, await this.#fromSecret(`vc-${name}`, 'config'), { mode: 0o600 });
+  }
+
+  get #logFile(): string {
+    return join(this.#folder, `vcluster-${this.#starts}.log`);
   }
 
   /** What it has said since its last start. */
   get log(): string {
-    return readFileSync(join(this.#folder, `vcluster-${this.#starts}.log`), 'utf8');
+    return readFileSync(this.#logFile, 'utf8');
   }
 
   async stop(): Promise<void> {

@@ -117,11 +117,14 @@ export const isSpread: Check = {
       return couldNotCheck('the replicas do not run as pods of this cluster', {
         mend: 'see yourself that no two of them run on one machine',
       });
-    const [first = ''] = nodes;
-    if (nodes.some((node) => node !== first)) return ok(`${nodes.length} pods on ${new Set(nodes).size} nodes`);
-    return warning(`all ${nodes.length} pods of the replicas run on the node ${first}: when it fails, all of them do`, {
-      mend: `${kubectl}   # add a node and delete one of these pods; the chart spreads them where it can`,
-    });
+    const different = new Set(nodes);
+    if (different.size > 1) return ok(`${nodes.length} pods on ${different.size} nodes`);
+    return warning(
+      `all ${nodes.length} pods of the replicas run on the node ${nodes[0]}: when it fails, all of them do`,
+      {
+        mend: `${kubectl}   # add a node and delete one of these pods; the chart spreads them where it can`,
+      },
+    );
   },
 };
 
