@@ -135,7 +135,7 @@ describe.skipIf(reason !== undefined)(
     });
 
     it('plans no write to any Endpoints while vCluster runs, as the page on moving says', async () => {
-      hostward.start('--dry-run');
+      await hostward.start('--dry-run');
       const { objects: told } = await hostward.passed();
       await hostward.stop();
       const planned = told.filter(({ state }) => state === 'left/DryRun');
@@ -148,7 +148,7 @@ describe.skipIf(reason !== undefined)(
       await vcluster.stop();
       await vcluster.configure(off);
       await vcluster.start();
-      hostward.start();
+      await hostward.start();
       expect(await hostward.passed()).toMatchObject({ verdict: { isWell: true } });
       expect(versions(await copies())).toEqual(versions(made));
       const checks = await findings(hostward, '--active');
@@ -182,7 +182,7 @@ describe.skipIf(reason !== undefined)(
       const second = file('second.yaml', { sync: { toHost: { endpoints: { patches: moved } } } });
       const both = await RunningHostward.with([on(), second], clusters());
       try {
-        both.start();
+        await both.start();
         await until(
           'the second writer',
           async () => (await both.doctor()).stdout.includes('vcluster keeps changing its copy') || undefined,
@@ -216,7 +216,7 @@ describe.skipIf(reason !== undefined)(
       await vcluster.start();
       const patched = await RunningHostward.with([on(), withPatches()], clusters());
       try {
-        patched.start();
+        await patched.start();
         await patched.passed();
         expect(await note()).toBe('HELLO');
       } finally {

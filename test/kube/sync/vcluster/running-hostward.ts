@@ -18,7 +18,7 @@ export interface Clusters {
 }
 
 export interface Status {
-  readonly verdict: { readonly isWell: boolean; readonly sentence: string };
+  readonly verdict: { readonly state: string; readonly isWell: boolean; readonly sentence: string };
   readonly objects: readonly {
     readonly kind: string;
     readonly object: string;
@@ -26,6 +26,8 @@ export interface Status {
     readonly message?: string;
   }[];
 }
+
+const unknowing = new Set(['starting', 'unreachable', 'unreadable', 'unwritable', 'leaderless']);
 
 export class RunningHostward {
   #output = '';
@@ -49,7 +51,9 @@ export class RunningHostward {
     return new RunningHostward(files, clusters, `127.0.0.1:${port}`);
   }
 
-  start(...more: string[]): void {
+  /** Ends an earlier run first: a step that is tried again would otherwise leave a second daemon behind, which holds port and lease. */
+  async start(...more: string[]): Promise<void> {
+    await this.stop();
     const child = spawn(process.execPath, [main, 'run', ...this.#files, ...this.#clusters, ...more]);
     this.#child = child;
     const add = (text: Buffer) => {
@@ -59,16 +63,17 @@ export class RunningHostward {
     child.stderr.on('data', add);
   }
 
-  /** Until every object has had its first pass. */
+  /** Until every object has had its first pass; before all lists are in, `status` does not know every object. */
   async passed(): Promise<Status> {
     return until(
       'the first passes',
       async () => {
         const status = await this.status();
         const isPassed = ({ state }: { state: string }) => !/^(pending|retry|waiting)/.test(state);
-        return status.objects.length > 0 && status.objects.every(isPassed) ? status : undefined;
+        const isKnown = !unknowing.has(status.verdict.state) && status.objects.length > 0;
+        return isKnown && status.objects.every(isPassed) ? status : undefined;
       },
-      30_000,
+      60_000,
     );
   }
 
