@@ -129,11 +129,15 @@ function decideCreate(
   );
 }
 
-/** After a failed patch the host copy stays unchanged: no unpatched value is published and no address is withdrawn. */
+/**
+ * After a failed patch the host copy stays unchanged: no unpatched value is published and no address is withdrawn. Host edits wait too: only a
+ * write of the copy could move its base, and without a moved base the second edit of a key would look like an edit of both sides and be lost.
+ */
 function decideStale(facts: Facts, failure: PatchFailure): PlanStep {
   const { message, retryAfterMs, isPassing } = failure;
   if (isPassing) return done({ kind: 'retry', message, retryAfterMs });
-  const copy = facts.host === undefined ? 'there is no host copy yet' : 'the host copy stays as it was';
+  const copy =
+    facts.host === undefined ? 'there is no host copy yet' : 'the host copy stays as it was, and host edits of it wait';
   return done({ kind: 'refused', reason: 'PatchFailed', message: `${message}; ${copy}`, failure });
 }
 

@@ -98,6 +98,42 @@ describe('patches forward', () => {
 });
 
 describe('patches in both directions', () => {
+  it('while a forward patch fails, host edits wait, and none is lost', async () => {
+    const sometimes = entry({
+      path: 'metadata.annotations["k"]',
+      expression: 'value === "bad" ? value.no.way : value',
+    });
+    await start({ patches: [sometimes] }, (w) =>
+      putPair(w, 'web', '10.0.0.1', { annotations: { k: 'good', note: 'a' }, labels: { tier: 'a' } }),
+    );
+    const tenant = (k: string) =>
+      world.change(() =>
+        edit(world.virtual, virtual(), (draft) => {
+          draft.metadata.annotations = { ...draft.metadata.annotations, k };
+        }),
+      );
+    const marker = 'vcluster.loft.sh/managed-by';
+    const notes = () => [virtual(), world.copy('web')].map((of) => annotations(of)['note']);
+    await tenant('bad');
+    await editHost('note', 'b');
+    await editHost('note', 'c');
+    await editHost('extra', 'new');
+    await world.change(() =>
+      edit(world.host, world.copy('web'), (draft) => {
+        draft.metadata.labels = { tier: 'a' };
+      }),
+    );
+    expect(notes()).toEqual(['a', 'c']);
+    expect(world.sync.ledger.entry('default/web')?.outcome).toMatchObject({
+      reason: 'PatchFailed',
+      message: expect.stringContaining('host edits of it wait'),
+    });
+    await tenant('good');
+    expect(notes()).toEqual(['c', 'c']);
+    expect(annotations(virtual())['extra']).toBe('new');
+    expect(world.copy('web')?.metadata.labels?.[marker]).toBe('vc');
+  });
+
   it('a pair of expressions: host edits come back reversed, with two writes', async () => {
     await start({ patches: [twoWay] }, (w) => putPair(w, 'web', '10.0.0.1', { annotations: { k: 'v' } }));
     expect(annotations(world.copy('web'))['k']).toBe('p-v');
