@@ -120,7 +120,9 @@ describe('files that are not texts', () => {
 
   it('may begin with a byte order mark, which does not count as a column', () => {
     expect(codes('\ufeffhostward: {}')).toEqual([]);
-    expect(codes(Buffer.from('\ufeffhostward: 5'))).toEqual(['f:1:11: hostward: wanted a map, found 5']);
+    expect(codes(Buffer.from('\ufeffhostward: 5'))[0]).toMatch(
+      /^f:1:11: hostward: wanted a map, found 5; the keys are /,
+    );
   });
 
   it('may end their lines with carriage returns', () => {

@@ -7,7 +7,7 @@ import { innerAlias, isOfScalar, isUnresolved, misfit, textTag, unknownAlias } f
 import type { SourceText } from './source-text.ts';
 import type { MapEntry, MapNode, ScalarStyle, Span, TreeNode } from './tree.ts';
 import { plainScalar } from './yaml-scalar.ts';
-import { readSyntax } from './yaml-syntax.ts';
+import { flatterFix, nestedTooDeeply, readSyntax } from './yaml-syntax.ts';
 
 /** Configurations are ten deep; the reader recurses. */
 const maxDepth = 100;
@@ -30,10 +30,10 @@ export function* parseYaml(source: SourceText): Steps<ParsedYaml> {
   } catch (cause) {
     // Deep nesting overflows the recursive parser. Any other error is a bug of the parser and must not stop the daemon.
     const isDeep = cause instanceof RangeError;
-    const sentence = isDeep ? 'the nesting is too deep' : `the file cannot be read as YAML: ${quoted(String(cause))}`;
+    const sentence = isDeep ? nestedTooDeeply : `the file cannot be read as YAML: ${quoted(String(cause))}`;
     return {
       kind: 'faults',
-      faults: [fault({ code: 'CONFIG_YAML', at: source.positionAt(0), sentence })],
+      faults: [fault({ code: 'CONFIG_YAML', at: source.positionAt(0), sentence, ...(isDeep && { fix: flatterFix }) })],
       isWhole: false,
     };
   }
@@ -74,7 +74,11 @@ class Builder {
       this.#say('CONFIG_FILE_EMPTY', 0, 'the file is empty', fix);
     } else if (node.kind !== 'map' && this.#faults.length === 0) {
       const found = node.kind === 'list' ? 'a list' : quoted(node.text);
-      this.#say('CONFIG_WRONG_TYPE', start, `wanted a map of settings at the top of the file, found ${found}`);
+      const fix =
+        node.kind === 'list'
+          ? 'begin the file with hostward: or sync:, without "- "'
+          : 'begin the file with hostward: or sync:';
+      this.#say('CONFIG_WRONG_TYPE', start, `wanted a map of settings at the top of the file, found ${found}`, fix);
     }
     const faults = this.#faults;
     if (faults.length === 0 && node.kind === 'map') return { kind: 'tree', root: node };

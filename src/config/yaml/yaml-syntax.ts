@@ -113,6 +113,9 @@ function fixOf(source: SourceText, { code, message, pos: [start] }: SyntaxError)
   return fixesByWords.find(([words]) => words.test(message))?.[1] ?? syntaxFixes[code] ?? '';
 }
 
+export const nestedTooDeeply = 'the nesting is too deep';
+export const flatterFix = 'look for brackets or braces that are opened and never closed';
+
 /** The parser's error code for nesting that overflows its stack. */
 const tooDeep = 'RESOURCE_EXHAUSTION';
 
@@ -162,7 +165,8 @@ function syntaxFault(source: SourceText, error: SyntaxError): Fault {
     return fault({ code: 'CONFIG_YAML', at, sentence: 'the quote is never closed' });
   }
   const at = source.positionAt(error.pos[0]);
-  if (error.code === tooDeep) return fault({ code: 'CONFIG_YAML_TOO_LARGE', at, sentence: 'the nesting is too deep' });
+  if (error.code === tooDeep)
+    return fault({ code: 'CONFIG_YAML_TOO_LARGE', at, sentence: nestedTooDeeply, fix: flatterFix });
   const sentence = `this is not YAML: ${error.message.charAt(0).toLowerCase()}${error.message.slice(1)}`;
   return fault({ code: 'CONFIG_YAML', at, sentence, fix: fixOf(source, error) });
 }

@@ -123,14 +123,17 @@ export class Checker {
     const item = slot.children.get('[]') as Slot;
     return items?.map((entry, index) => {
       if (entry.kind === 'map') return this.check(entry, item, [...path, index]);
-      this.#refuse('CONFIG_WRONG_TYPE', entry, [...path, index], 'a map', describe(entry));
+      this.#refuse('CONFIG_WRONG_TYPE', entry, [...path, index], 'a map', describe(entry), nestingFix(entry, item));
       return undefined;
     });
   }
 
   #items(node: TreeNode, path: SettingsPath, wanted: string): ListNode['items'] | undefined {
     if (node.kind === 'list') return node.items;
-    const fix = node.kind === 'map' ? 'begin each entry with "- "' : '';
+    const fix =
+      node.kind === 'map'
+        ? 'begin each entry with "- "'
+        : 'write each entry on a line of its own that begins with "- "';
     return this.#refuse('CONFIG_WRONG_TYPE', node, path, wanted, describe(node), fix);
   }
 
@@ -197,7 +200,10 @@ export class Checker {
   }
 
   #pairs(node: TreeNode, path: SettingsPath): Record<string, string> | undefined {
-    if (node.kind !== 'map') return this.#refuse('CONFIG_WRONG_TYPE', node, path, 'a map of texts', describe(node));
+    if (node.kind !== 'map') {
+      const fix = node.kind === 'list' ? withoutDashes : 'write each pair below it as "key: text"';
+      return this.#refuse('CONFIG_WRONG_TYPE', node, path, 'a map of texts', describe(node), fix);
+    }
     const pairs = plainObject() as Record<string, string>;
     for (const [key, entry] of node.entries) {
       if (entry.node.kind === 'scalar' && entry.node.value === null) continue;
@@ -261,5 +267,14 @@ function nestingFix(node: TreeNode, slot: Slot): string {
   if (isKind) return `write {apiVersion: v1, kind: ${node.text}}`;
   const behind = node.kind === 'scalar' ? /^\w+:([^ \t])/.exec(node.text)?.[1] : undefined;
   if (behind?.trim() === '') return strangeSpaceFix;
-  return behind !== undefined ? 'put a space after the colon' : '';
+  if (behind !== undefined) return 'put a space after the colon';
+  if (node.kind === 'scalar' && typeof node.value === 'boolean' && slot.children.has('enabled'))
+    return `write {enabled: ${node.text}}`;
+  const keys = [...slot.children.keys()];
+  const known = keys.length > mostKeys ? `${keys.slice(0, mostKeys).join(', ')} and others` : keys.join(', ');
+  return `${node.kind === 'list' ? `${withoutDashes}; ` : ''}the keys are ${known}`;
 }
+
+/** More would bury the sentence. */
+const mostKeys = 8;
+const withoutDashes = 'write the entries without "- "';
