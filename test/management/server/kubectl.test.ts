@@ -94,7 +94,12 @@ describe.skipIf(assets.found === undefined)(`kubectl on the management API${reas
     const yaml = (await good('get oak ci -o yaml')).out;
     expect(yaml).toContain('ttl: 1728000');
     expect(yaml).not.toMatch(/mpk_|hidden/);
-    expect((await good('describe oak ci')).out).toContain('Display Name:  CI');
+    const described = (await good('describe oak ci')).out;
+    expect(described).toContain('Display Name:  CI');
+    expect(described).toMatch(
+      /^Status:\n[\s\S]*Type: +Ready\n[\s\S]*Type: +Expired\n +Expires At: +\d{4}-[\s\S]*Phase: +Active\n/m,
+    );
+    expect(described).not.toMatch(/mpk_|hidden/);
     const listed = Promise.withResolvers<void>();
     const watched = run('get oak -w', {
       hears: (out, stop) => {
@@ -134,6 +139,11 @@ describe.skipIf(assets.found === undefined)(`kubectl on the management API${reas
     expect((await good('patch oak patched --type=merge -p {"spec":{"disabled":true}}')).out).toContain('patched');
     expect((await good('patch oak patched -p {"spec":{"displayName":"s"}}')).out).toContain('patched');
     await good('wait oak/patched --for=jsonpath={.spec.disabled}=true --timeout=5s');
+    await good('wait oak/patched --for=condition=Ready=false --timeout=5s');
+    expect((await good('describe oak patched')).out).toMatch(/Phase: +Disabled/);
+    await good('create -f -', { input: manifest('short', { ttl: 2 }) });
+    await good('wait oak/short --for=condition=Expired --timeout=30s');
+    expect((await good('describe oak short')).out).toMatch(/Phase: +Expired/);
     expect((await good('delete oak patched')).out).toContain('deleted');
     await good('create -f -', { input: manifest('orphan') });
     await good('delete oak orphan --cascade=foreground --wait=true');
