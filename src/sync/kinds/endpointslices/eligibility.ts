@@ -51,7 +51,7 @@ export function judgeEligibility(facts: {
   if (isControlledByOther(slice, syncerName)) return ineligible('ControlledByOther');
   if (makerOf(slice) === sliceController) return ineligible('OwnController');
   if (named === undefined) return ineligible('NoServiceNamed');
-  if (service === undefined) return ineligible('NoService');
+  if (service === undefined) return withoutService(slice);
   if (service.hasSelector) return ineligible('ServiceHasSelector');
   if (isMirrored(slice) && mirrored === 'never') return ineligible('MirroredByHost');
   return { kind: 'eligible' };
@@ -69,6 +69,16 @@ export function makerOf({ labels }: VirtualSlice): string | undefined {
 
 export function isMirrored(slice: VirtualSlice): boolean {
   return makerOf(slice) === mirroringController;
+}
+
+/** vCluster's own sync of slices carries the name of the host Service back into the tenant's slice when something else corrects it on the host. */
+function withoutService({ namespace, labels }: VirtualSlice): EligibilityVerdict {
+  const middle = `-x-${namespace}-x-`;
+  const at = labels?.[serviceLabel]?.indexOf(middle) ?? -1;
+  if (at < 1) return ineligible('NoService');
+  const meant = labels?.[serviceLabel]?.slice(0, at);
+  const sentence = `${sentences.NoService}: it has the form of a host name, which vCluster's own sync of slices carries back; switch that sync off (sync.toHost.endpointSlices.enabled: false), and write "${meant}" into the label again`;
+  return { kind: 'ineligible', reason: 'NoService', sentence };
 }
 
 function ineligible(reason: keyof typeof sentences): EligibilityVerdict {

@@ -26,6 +26,9 @@ interface Stored {
     ownerReferences?: object[];
   };
   subsets?: object[];
+  addressType?: string;
+  endpoints?: object[];
+  ports?: object[];
 }
 
 const ours = 'hostward.dev/';
@@ -52,6 +55,17 @@ const byName = (all: readonly Stored[]) => Object.fromEntries(all.map((one) => [
 const versions = (all: readonly Stored[]) =>
   Object.fromEntries(all.map(({ metadata: { name: of, uid, resourceVersion } }) => [of, [uid, resourceVersion]]));
 
+/** What a slice of the host says, without whose it is. */
+const routed = ({ metadata, addressType, endpoints, ports }: Stored) => ({
+  uid: metadata.uid,
+  service: metadata.labels?.['kubernetes.io/service-name'],
+  addressType,
+  endpoints,
+  ports,
+});
+const isSliced = ({ metadata }: Stored) => metadata.name.startsWith('sliced-');
+const byRoute = (all: readonly Stored[]) => Object.fromEntries(all.map((one) => [one.metadata.name, routed(one)]));
+
 const reason = vclusterSkipReason();
 describe.skipIf(reason !== undefined)(
   `Hostward beside a vCluster${reason === undefined ? '' : ` (skipped: ${reason})`}`,
@@ -63,6 +77,7 @@ describe.skipIf(reason !== undefined)(
     let hostward: RunningHostward;
     /** The copies as vCluster made them. */
     let made: Stored[];
+    let madeSlices: Stored[];
     const off = { sync: { toHost: { endpoints: { enabled: false }, endpointSlices: { enabled: false } } } };
 
     const virtually = async (...words: string[]) => {
@@ -78,6 +93,10 @@ describe.skipIf(reason !== undefined)(
       (await list('get', 'endpoints', '-n', namespace)).filter(
         ({ metadata }) => metadata.labels?.['vcluster.loft.sh/managed-by'] === name,
       );
+    const slices = async () => (await list('get', 'endpointslices', '-n', namespace)).filter(isSliced);
+    const tenantSlices = async () =>
+      (await list('--kubeconfig', vcluster.kubeconfigPath, 'get', 'endpointslices', '-n', 'shop')).filter(isSliced);
+    const servicesOfSlices = async () => [...new Set((await slices()).map((one) => routed(one).service))];
     const tenants = () => list('--kubeconfig', vcluster.kubeconfigPath, 'get', 'endpoints', '-A');
     /** Until two looks a second apart see the same. */
     const atRest = async (): Promise<Stored[]> => {
@@ -125,6 +144,10 @@ describe.skipIf(reason !== undefined)(
       await virtually('apply', '-f', objects);
       await until('the copies of vCluster', async () => ((await copies()).length >= 13 ? true : undefined), 60_000);
       made = await atRest();
+      madeSlices = await until('the slices of vCluster', async () => {
+        const now = await slices();
+        return now.length === 2 ? now : undefined;
+      });
       hostward = await RunningHostward.with([on()], clusters());
     }, 300_000);
     afterAll(async () => {
@@ -155,6 +178,14 @@ describe.skipIf(reason !== undefined)(
       expect(checks.filter(({ verdict }) => verdict === 'fault')).toEqual([]);
     });
 
+    it('takes the slices over in place, says whose they are, and loses none of the tenant', async () => {
+      const now = await slices();
+      expect(byRoute(now)).toEqual(byRoute(madeSlices));
+      expect(await tenantSlices()).toHaveLength(2);
+      for (const { metadata } of now)
+        expect(metadata.labels?.['endpointslice.kubernetes.io/managed-by']).toBe('hostward.dev');
+    });
+
     it('makes copies that differ from those of vCluster in reserved keys of the tenant alone', async () => {
       await host.kubectl('delete', 'endpoints', '-n', namespace, '-l', `vcluster.loft.sh/managed-by=${name}`);
       await until('new copies', async () => ((await copies()).length === made.length ? true : undefined), 30_000);
@@ -179,7 +210,11 @@ describe.skipIf(reason !== undefined)(
     it('names vCluster as the second writer, when both write', async () => {
       // What both write has to differ, or they never meet.
       const moved = [{ path: 'subsets[*].ports[*].port', expression: 'value + 1' }];
-      const second = file('second.yaml', { sync: { toHost: { endpoints: { patches: moved } } } });
+      const second = file('second.yaml', {
+        sync: { toHost: { endpoints: { patches: moved } } },
+        // Of slices, a second writer costs the tenant its own: vCluster carries the host's name of the Service back.
+        hostward: { endpointSlices: { enabled: false } },
+      });
       const both = await RunningHostward.with([on(), second], clusters());
       try {
         await both.start();
@@ -212,6 +247,8 @@ describe.skipIf(reason !== undefined)(
         ];
       expect(await note()).toBe('hi');
       await vcluster.stop();
+      // A vCluster that starts anew leaves the bare name of the tenant's Service, which the host does not have.
+      expect(await servicesOfSlices()).toEqual(['sliced']);
       await vcluster.configure(off);
       await vcluster.start();
       const patched = await RunningHostward.with([on(), withPatches()], clusters());
@@ -219,6 +256,8 @@ describe.skipIf(reason !== undefined)(
         await patched.start();
         await patched.passed();
         expect(await note()).toBe('HELLO');
+        expect(await servicesOfSlices()).toEqual([`sliced-x-shop-x-${name}`]);
+        expect(await tenantSlices()).toHaveLength(2);
       } finally {
         await patched.remove();
       }

@@ -214,6 +214,9 @@ describe('a sequence of several known losses', () => {
   it('a tenant names a Service by its host name: only a Service of that very name counts', async () => {
     await start([service('web'), slice({ service: 'web-x-default-x-vc' })]);
     expect(world.stateOf('default/web-1')).toBe('NoService');
+    expect(world.slices.ledger.outcomeOf('default/web-1')).toMatchObject({
+      message: expect.stringMatching(/form of a host name.* write "web" into the label again$/),
+    });
     await doing(() => world.put(service('web-x-default-x-vc')));
     expect(labelOf('web-1')).toBe('web-x-default-x-vc-x-default-x-vc');
   });
