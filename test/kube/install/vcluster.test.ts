@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseAllDocuments, parse as parseYaml } from 'yaml';
 import { type KubeCluster, startKube } from '../start/start.ts';
-import { chartSkipReason, helm, root, run } from './helm.ts';
+import { chartSkipReason, helms, root, run, tools } from './helm.ts';
 
 const namespace = 'vcluster-my-vcluster';
 // Nothing of vCluster is fetched here: .ci/vcluster does it, and prints the folder that holds its sources, one folder a version.
@@ -14,7 +14,9 @@ const sources = process.env['HOSTWARD_VCLUSTER_SOURCES'] ?? '';
 const versions = ['v0.30.0', 'v0.34.0'] as const;
 const missing = versions.find((version) => sources === '' || !existsSync(join(sources, version, 'chart')));
 const reason =
-  chartSkipReason() ?? (missing && `HOSTWARD_VCLUSTER_SOURCES names no folder with the sources of vCluster ${missing}`);
+  chartSkipReason() ??
+  chartSkipReason('helm4') ??
+  (missing && `HOSTWARD_VCLUSTER_SOURCES names no folder with the sources of vCluster ${missing}`);
 
 /** What the certificate of vCluster's API server holds of such names, as seen in a running one of 0.30 and of 0.34. */
 const certified = (name: string, hostNamespace: string) => [name, `${name}.${hostNamespace}`];
@@ -68,19 +70,25 @@ describe.skipIf(reason !== undefined)(
       await cluster?.stop();
       rmSync(folder, { recursive: true, force: true });
     });
-    const template = async (version: string, name: string, values: string) => {
+    const template = async (version: string, name: string, values: string, program: keyof typeof helms = 'Helm 3') => {
       const words = ['template', name, join(sources, version, 'chart'), '-n', namespace, '-f', values];
-      const { code, stdout, stderr } = await run({ kubeconfig: cluster.kubeconfigPath, folder }, helm, ...words);
+      const { code, stdout, stderr } = await run(
+        { kubeconfig: cluster.kubeconfigPath, folder },
+        join(tools, helms[program]),
+        ...words,
+      );
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       const manifests = parseAllDocuments(stdout).map((document) => document.toJS() as Manifest | null);
       return { text: stdout, manifests: manifests.filter((one) => one !== null) };
     };
     const cases = versions.flatMap((version) =>
-      ['sidecar-values.yaml', 'vcluster.yaml'].map((file) => [version, file] as const),
+      ['sidecar-values.yaml', 'vcluster.yaml'].flatMap((file) =>
+        (Object.keys(helms) as (keyof typeof helms)[]).map((program) => [version, file, program] as const),
+      ),
     );
 
-    it.each(cases)('of %s takes config/%s, and the server takes the result', async (version, file) => {
-      const { text, manifests } = await template(version, 'my-vcluster', shipped(file));
+    it.each(cases)('of %s takes config/%s with %s, and the server takes the result', async (version, file, program) => {
+      const { text, manifests } = await template(version, 'my-vcluster', shipped(file), program);
       expect(await cluster.kubectlWith(text, 'apply', '--dry-run=server', '-n', namespace, '-f', '-')).toMatchObject({
         code: 0,
       });
