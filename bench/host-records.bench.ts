@@ -11,7 +11,7 @@ import { parseArgs } from 'node:util';
 import { freePorts } from '../src/cli/demo/free-ports.ts';
 import { systemClock } from '../src/clock.ts';
 import { databasePath, readSecrets } from '../src/management/keys/folder/data-folder.ts';
-import { recordLabel, recordType } from '../src/management/server/host/host-secrets.ts';
+import { recordLabel, recordType } from '../src/management/server/host/records/host-secrets.ts';
 import type { KubeObject } from '../src/object/meta/object.ts';
 import { metaData, metaName, nameOf, recordData } from '../src/store/kubernetes/records/record-format.ts';
 import { Seals } from '../src/store/kubernetes/trust/seals.ts';

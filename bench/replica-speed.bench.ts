@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
 import { makeAuthority, makeServingCertificate } from '../src/apiserver/tls/certificates.ts';
 import { freePorts } from '../src/cli/demo/free-ports.ts';
-import { recordLabel, recordType } from '../src/management/server/host/host-secrets.ts';
+import { recordLabel, recordType } from '../src/management/server/host/records/host-secrets.ts';
 import { ApiClient } from '../test/contract/client.ts';
 import { startKube } from '../test/kube/start/start.ts';
 import { startEmbedded } from '../test/kube/store/embedded-host.ts';

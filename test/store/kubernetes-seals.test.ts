@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import { type Devcluster, startDevcluster } from '../../src/devcluster/devcluster.ts';
-import type { HostSecrets } from '../../src/management/server/host/host-secrets.ts';
+import type { HostSecrets } from '../../src/management/server/host/records/host-secrets.ts';
 import { metaName, nameOf, recordData } from '../../src/store/kubernetes/records/record-format.ts';
 import { type SealKey, Seals } from '../../src/store/kubernetes/trust/seals.ts';
 import { type NumberedStore, newNamespace } from '../contract/store/on-host.ts';

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { type Devcluster, startDevcluster } from '../../src/devcluster/devcluster.ts';
 import { silentLog } from '../../src/log.ts';
-import { HostSecrets } from '../../src/management/server/host/host-secrets.ts';
+import { HostSecrets } from '../../src/management/server/host/records/host-secrets.ts';
 import type { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
 import type { HostListener, HostRecord } from '../../src/store/kubernetes/records/host-records.ts';
 import { metaName, nameOf, replicaData, replicaName } from '../../src/store/kubernetes/records/record-format.ts';

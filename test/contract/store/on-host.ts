@@ -3,7 +3,7 @@
 import { systemClock } from '../../../src/clock.ts';
 import { openConnection } from '../../../src/cluster/wire/transport.ts';
 import { silentLog } from '../../../src/log.ts';
-import { HostSecrets } from '../../../src/management/server/host/host-secrets.ts';
+import { HostSecrets } from '../../../src/management/server/host/records/host-secrets.ts';
 import { KubernetesStore } from '../../../src/store/kubernetes/kubernetes-store.ts';
 import type { KubernetesStoreOptions } from '../../../src/store/kubernetes/store-options.ts';
 import { Seals } from '../../../src/store/kubernetes/trust/seals.ts';

@@ -1,6 +1,6 @@
 // Opens stores and hands on the records of a host for one file of tests, and closes them after each test, the newest first.
 import { afterEach } from 'vitest';
-import type { HostSecrets } from '../../../src/management/server/host/host-secrets.ts';
+import type { HostSecrets } from '../../../src/management/server/host/records/host-secrets.ts';
 import type { KubernetesStoreOptions } from '../../../src/store/kubernetes/store-options.ts';
 import { type HostServer, type NumberedStore, recordsOn, storeOn } from './on-host.ts';
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
 import { activityStore, OthersUses } from '../../../src/management/keys/book/activity-store.ts';
 import { Activity } from '../../../src/management/keys/life/activity.ts';
-import { HostSideValues } from '../../../src/management/server/host/host-side-values.ts';
+import { HostSideValues } from '../../../src/management/server/host/records/host-side-values.ts';
 import { MemoryStore } from '../../../src/store/memory-store.ts';
 import { connectionTo, newNamespace } from '../../contract/store/on-host.ts';
 import { VirtualClock } from '../../virtual-clock.ts';

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
-import type { HostSecrets } from '../../../src/management/server/host/host-secrets.ts';
+import type { HostSecrets } from '../../../src/management/server/host/records/host-secrets.ts';
 import { nameOf } from '../../../src/store/kubernetes/records/record-format.ts';
 import type { KubernetesStoreOptions } from '../../../src/store/kubernetes/store-options.ts';
 import { type NumberedStore, newNamespace } from '../../contract/store/on-host.ts';

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../../src/clock.ts';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
-import type { HostSecrets } from '../../../src/management/server/host/host-secrets.ts';
+import type { HostSecrets } from '../../../src/management/server/host/records/host-secrets.ts';
 import { Intake } from '../../../src/store/kubernetes/intake.ts';
 import type { HostRecord } from '../../../src/store/kubernetes/records/host-records.ts';
 import { nameOf, recordData, replicaData, replicaName } from '../../../src/store/kubernetes/records/record-format.ts';

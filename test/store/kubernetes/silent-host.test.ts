@@ -1,7 +1,7 @@
 // A host that stops answering in the middle of what it is asked, as a process does that stands still.
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Devcluster, startDevcluster } from '../../../src/devcluster/devcluster.ts';
-import type { HostSecrets } from '../../../src/management/server/host/host-secrets.ts';
+import type { HostSecrets } from '../../../src/management/server/host/records/host-secrets.ts';
 import { type NumberedStore, newNamespace, recordsOn, storeOn } from '../../contract/store/on-host.ts';
 import { VirtualClock } from '../../virtual-clock.ts';
 

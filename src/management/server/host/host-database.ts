@@ -21,11 +21,11 @@ import type { KubernetesStoreOptions } from '../../../store/kubernetes/store-opt
 import { raiseRevision } from '../../../store/sqlite/database-file.ts';
 import { SqliteStore } from '../../../store/sqlite/sqlite-store.ts';
 import type { StoredRecord } from '../../../store/store.ts';
-import { HiddenRecords, logAside } from './hidden-records.ts';
 import { sealsFor } from './host-seals.ts';
-import { HostSecrets } from './host-secrets.ts';
 import { heardToWrite } from './known-replicas.ts';
 import { OwnJournal } from './own-journal.ts';
+import { HiddenRecords, logAside } from './records/hidden-records.ts';
+import { HostSecrets } from './records/host-secrets.ts';
 import { lockOf, type ReplicaFile, replicaIn, writeReplica } from './replica-file.ts';
 import {
   journalLines,

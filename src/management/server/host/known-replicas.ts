@@ -10,7 +10,7 @@ import { StoreFault } from '../../../store/errors.ts';
 import type { KubernetesStore } from '../../../store/kubernetes/kubernetes-store.ts';
 import type { LiveReplicas } from '../../../store/kubernetes/live-replicas.ts';
 import { readRecord } from '../../../store/kubernetes/records/record-format.ts';
-import { recordLabel, recordOf, secretsResource } from './host-secrets.ts';
+import { recordLabel, recordOf, secretsResource } from './records/host-secrets.ts';
 import { type ReplicaWords, wordsIn } from './shared-store.ts';
 
 export async function knownReplicas(

@@ -5,7 +5,7 @@ import type { KubernetesStore } from '../../../store/kubernetes/kubernetes-store
 import type { LiveReplica } from '../../../store/kubernetes/live-replicas.ts';
 import type { ChainHead } from '../../audit/chain/chain.ts';
 import { keyPrefix } from '../../keys/book/key-book.ts';
-import { recordText } from './marked-records.ts';
+import { recordText } from './records/marked-records.ts';
 
 /** What one replica says of itself. A replica of an older version leaves things out. */
 export interface ReplicaWords {

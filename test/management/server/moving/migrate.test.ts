@@ -11,7 +11,7 @@ import { silentLog } from '../../../../src/log.ts';
 import { proofKey, readSecrets } from '../../../../src/management/keys/folder/data-folder.ts';
 import { localSocketPath } from '../../../../src/management/server/commands/local-socket.ts';
 import { databaseFor } from '../../../../src/management/server/host/database-for.ts';
-import { recordOf } from '../../../../src/management/server/host/host-secrets.ts';
+import { recordOf } from '../../../../src/management/server/host/records/host-secrets.ts';
 import { movedKey, movingKey } from '../../../../src/management/server/host/store-marks.ts';
 import { migrate } from '../../../../src/management/server/moving/migrate.ts';
 import { recover } from '../../../../src/management/server/moving/recover.ts';

@@ -2,7 +2,7 @@ import { afterEach, expect, it } from 'vitest';
 import type { Answer } from '../../../../src/cluster/answer.ts';
 import type { ApiRequest, Connection, WatchStreamEnd } from '../../../../src/cluster/wire/connection.ts';
 import type { Log } from '../../../../src/log.ts';
-import { HostFollower } from '../../../../src/management/server/host/host-follower.ts';
+import { HostFollower } from '../../../../src/management/server/host/records/host-follower.ts';
 import { settle, VirtualClock } from '../../../virtual-clock.ts';
 
 const clock = new VirtualClock();

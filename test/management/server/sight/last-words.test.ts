@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { HostSecrets } from '../../../../src/management/server/host/host-secrets.ts';
+import { HostSecrets } from '../../../../src/management/server/host/records/host-secrets.ts';
 import { StoreFault, type StoreFaultCode } from '../../../../src/store/errors.ts';
 import { isReplicaName } from '../../../../src/store/kubernetes/records/record-format.ts';
 import { keysPath } from '../bench.ts';

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { toAnswer } from '../../../../src/cluster/wire/status-answer.ts';
 import { keyPrefix } from '../../../../src/management/keys/book/key-book.ts';
-import { hostFault } from '../../../../src/management/server/host/host-fault.ts';
+import { hostFault } from '../../../../src/management/server/host/records/host-fault.ts';
 import { metaName, nameOf, replicaName } from '../../../../src/store/kubernetes/records/record-format.ts';
 import { ApiClient } from '../../../contract/client.ts';
 import { recordsOn } from '../../../contract/store/on-host.ts';

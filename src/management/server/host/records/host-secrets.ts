@@ -1,21 +1,21 @@
 // The records of the Kubernetes store as Secrets of a type and a label of our own, in one namespace of one API server. In: a
 // connection. Out: the port HostRecords. Everything that means something is in the data, because other programs restore, copy and collect
 // objects by their metadata.
-import type { Clock } from '../../../clock.ts';
-import type { Answer } from '../../../cluster/answer.ts';
-import type { ApiRequest, ClusterConnection } from '../../../cluster/wire/connection.ts';
-import { collectionPath, objectPath, type ResourceRef, type WindowScope } from '../../../cluster/wire/scope.ts';
-import type { Log } from '../../../log.ts';
-import type { KubeObject } from '../../../object/meta/object.ts';
-import { isRecord } from '../../../object/text/json.ts';
-import { StoreFault } from '../../../store/errors.ts';
+import type { Clock } from '../../../../clock.ts';
+import type { Answer } from '../../../../cluster/answer.ts';
+import type { ApiRequest, ClusterConnection } from '../../../../cluster/wire/connection.ts';
+import { collectionPath, objectPath, type ResourceRef, type WindowScope } from '../../../../cluster/wire/scope.ts';
+import type { Log } from '../../../../log.ts';
+import type { KubeObject } from '../../../../object/meta/object.ts';
+import { isRecord } from '../../../../object/text/json.ts';
+import { StoreFault } from '../../../../store/errors.ts';
 import type {
   HostListener,
   HostRecord,
   HostRecords,
   RecordRemoval,
   RecordWrite,
-} from '../../../store/kubernetes/records/host-records.ts';
+} from '../../../../store/kubernetes/records/host-records.ts';
 import { hostFault, requestTimeoutMs } from './host-fault.ts';
 import { HostFollower } from './host-follower.ts';
 import { HostSideValues } from './host-side-values.ts';

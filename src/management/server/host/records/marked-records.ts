@@ -1,8 +1,8 @@
 // Notes which records somebody has marked immutable: the host refuses every change of them, so that a key could not be disabled when it
 // must be. In: what the stream of changes shows. Out: the names of the Secrets with the keys of the records, and a line in the log for each.
-import type { Log } from '../../../log.ts';
-import type { KubeObject } from '../../../object/meta/object.ts';
-import type { HostListener, HostRecord } from '../../../store/kubernetes/records/host-records.ts';
+import type { Log } from '../../../../log.ts';
+import type { KubeObject } from '../../../../object/meta/object.ts';
+import type { HostListener, HostRecord } from '../../../../store/kubernetes/records/host-records.ts';
 
 export interface Noting {
   listener: HostListener;

@@ -1,9 +1,9 @@
 // Looks once a minute for records whose label somebody has taken off: the watch of the records shows them as deleted, so no replica can
 // tell them from keys that were revoked, and a create under the same name is refused. In: a connection. Out: names of Secrets.
-import { type Clock, pause } from '../../../clock.ts';
-import { listPages } from '../../../cluster/window/list-pages.ts';
-import type { Connection } from '../../../cluster/wire/connection.ts';
-import type { Log } from '../../../log.ts';
+import { type Clock, pause } from '../../../../clock.ts';
+import { listPages } from '../../../../cluster/window/list-pages.ts';
+import type { Connection } from '../../../../cluster/wire/connection.ts';
+import type { Log } from '../../../../log.ts';
 import { recordLabel, recordType, secretsResource } from './host-secrets.ts';
 
 const everyMs = 60_000;

@@ -1,10 +1,10 @@
 // Values outside the records, such as the last use of a key: ConfigMaps of one replica each, outside the watched type, so that a use
 // moves no revision. Changes that come while a write is under way go with the next one: the host sees few writes, however many uses.
 import { createHash } from 'node:crypto';
-import type { Connection } from '../../../cluster/wire/connection.ts';
-import { collectionPath, objectPath, type ResourceRef } from '../../../cluster/wire/scope.ts';
-import type { KubeObject } from '../../../object/meta/object.ts';
-import { isRecord } from '../../../object/text/json.ts';
+import type { Connection } from '../../../../cluster/wire/connection.ts';
+import { collectionPath, objectPath, type ResourceRef } from '../../../../cluster/wire/scope.ts';
+import type { KubeObject } from '../../../../object/meta/object.ts';
+import { isRecord } from '../../../../object/text/json.ts';
 import { hostFault, requestTimeoutMs } from './host-fault.ts';
 
 const configMaps: ResourceRef = { path: 'api/v1', resource: 'configmaps', kind: 'ConfigMap' };

@@ -1,9 +1,9 @@
 // What the host did not do, as a fault of the store: for the log in the host's own words, and for the client of a refusal a sentence
 // that names the reason and the way out.
-import type { Answer } from '../../../cluster/answer.ts';
-import { quotaExceeded } from '../../../cluster/wire/status-answer.ts';
-import { StoreFault } from '../../../store/errors.ts';
-import { isReplicaName, metaName } from '../../../store/kubernetes/records/record-format.ts';
+import type { Answer } from '../../../../cluster/answer.ts';
+import { quotaExceeded } from '../../../../cluster/wire/status-answer.ts';
+import { StoreFault } from '../../../../store/errors.ts';
+import { isReplicaName, metaName } from '../../../../store/kubernetes/records/record-format.ts';
 
 /** A write that takes longer is no use to the client that waits for it. */
 export const requestTimeoutMs = 10_000;

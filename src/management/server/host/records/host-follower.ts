@@ -1,7 +1,7 @@
 // Follows the records of the host: one whole list, then every change in order, and on from the last one after each interruption. In: a
 // connection. Out: calls of the listener. Its steps and pauses are those of a window, but it keeps no objects and loses no change.
-import type { Clock } from '../../../clock.ts';
-import { listPages } from '../../../cluster/window/list-pages.ts';
+import type { Clock } from '../../../../clock.ts';
+import { listPages } from '../../../../cluster/window/list-pages.ts';
 import {
   afterList,
   afterWatch,
@@ -10,15 +10,15 @@ import {
   type ReflectorStep,
   type WatchEnd,
   watchFloorMs,
-} from '../../../cluster/window/reflector-steps.ts';
-import { checkVersion } from '../../../cluster/window/version-check.ts';
-import { watchOnce } from '../../../cluster/window/watch-session.ts';
-import { type Connection, pauseBefore } from '../../../cluster/wire/connection.ts';
-import { type WindowScope, watchPath } from '../../../cluster/wire/scope.ts';
-import type { Log } from '../../../log.ts';
-import type { KubeObject } from '../../../object/meta/object.ts';
-import { LastingTrouble } from '../../../pace/lasting-trouble.ts';
-import type { HostListener, HostRecord } from '../../../store/kubernetes/records/host-records.ts';
+} from '../../../../cluster/window/reflector-steps.ts';
+import { checkVersion } from '../../../../cluster/window/version-check.ts';
+import { watchOnce } from '../../../../cluster/window/watch-session.ts';
+import { type Connection, pauseBefore } from '../../../../cluster/wire/connection.ts';
+import { type WindowScope, watchPath } from '../../../../cluster/wire/scope.ts';
+import type { Log } from '../../../../log.ts';
+import type { KubeObject } from '../../../../object/meta/object.ts';
+import { LastingTrouble } from '../../../../pace/lasting-trouble.ts';
+import type { HostListener, HostRecord } from '../../../../store/kubernetes/records/host-records.ts';
 import { rightsMend } from './host-fault.ts';
 
 export interface HostFollowerOptions {
