@@ -169,6 +169,7 @@ class AssembledDaemon implements Daemon {
     this.#lease?.subscribe((state) => {
       log.info({ component: 'main', leadership: state.kind }, 'leadership changed');
       if (state.kind !== 'leading') return;
+      this.#cluster.windows.strayNamespaces.again();
       for (const sync of this.#cluster.syncs) if (sync.isReady) sync.enqueueAll();
     });
     this.#lease?.start();
@@ -263,7 +264,7 @@ class AssembledDaemon implements Daemon {
       outages: this.#outages,
       management: this.#management,
       since: this.#since,
-      warnings: this.#hostWarnings.sentences,
+      warnings: [...this.#hostWarnings.sentences, ...windows.strayNamespaces.sentences],
       notApplied: this.#changes.notApplied,
       isChanging: this.#changes.areUnderWay,
     };

@@ -130,10 +130,12 @@ export class Fleet {
     return this;
   }
 
-  async add(name: string, configuration: object, kinds?: readonly RegisteredKind[]): Promise<Tenant> {
+  /** `virtual`: of a tenant that was here before. */
+  async add(name: string, configuration: object, kinds?: readonly RegisteredKind[], virtual?: Server): Promise<Tenant> {
     const { clock, queue, host } = this;
     await host.put({ kind: 'Service', metadata: { name, namespace: hostNamespace }, spec: { ports: [{ port: 443 }] } });
-    const virtual = await Server.start(name, clock);
+    virtual ??= await Server.start(name, clock);
+    const { connection } = virtual;
     let { settings, patches } = read(name, configuration);
     const shared = { clock, random: Math.random, log: silentLog, metrics: createMetrics() };
     const cluster = new SyncedCluster({
@@ -144,7 +146,7 @@ export class Fleet {
       queue,
       isDryRun: false,
       openSandbox: (setup) => new InProcessSandbox(setup),
-      connections: () => ({ virtual: virtual.connection, host: host.connection }),
+      connections: () => ({ virtual: connection, host: host.connection }),
       end: (why) => {
         throw new Error(why);
       },
@@ -153,8 +155,8 @@ export class Fleet {
     const write = { ...shared, permit: () => true, fieldManager: 'hostward' };
     await cluster.prepare(settings, patches);
     await cluster.begin({
-      connections: { virtual: virtual.connection, host: host.connection },
-      virtualWriter: openWriter({ ...write, connection: virtual.connection }),
+      connections: { virtual: connection, host: host.connection },
+      virtualWriter: openWriter({ ...write, connection }),
       hostWriter: openWriter({ ...write, connection: host.connection, onAnswer: () => void writes++ }),
       isHostRecent: true,
       isLeading: () => true,
@@ -181,9 +183,19 @@ export class Fleet {
   }
 
   async remove(tenant: Tenant): Promise<void> {
+    await this.#end(tenant);
+    await tenant.virtual.stop();
+  }
+
+  /** Stops the sync of a tenant and starts it with another configuration. */
+  async restart(tenant: Tenant, configuration: object): Promise<Tenant> {
+    await this.#end(tenant);
+    return this.add(tenant.name, configuration, undefined, tenant.virtual);
+  }
+
+  async #end(tenant: Tenant): Promise<void> {
     this.#tenants.splice(this.#tenants.indexOf(tenant), 1);
     await tenant.cluster.stop(1000);
-    await tenant.virtual.stop();
   }
 
   async stop(): Promise<void> {

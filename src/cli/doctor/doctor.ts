@@ -11,7 +11,7 @@ import { daemonChecks } from './checks/daemon.ts';
 import { mirrorChecks, ownerChecks } from './checks/host.ts';
 import { installerChecks } from './checks/installer.ts';
 import { managementChecks } from './checks/management.ts';
-import { namespaceChecks } from './checks/namespaces.ts';
+import { namespaceChecks, strayChecks } from './checks/namespaces.ts';
 import { recordChecks } from './checks/records/records.ts';
 import { replicaChecks } from './checks/replicas.ts';
 import { rightsChecks } from './checks/rights.ts';
@@ -201,6 +201,7 @@ export const allChecks: readonly Check[] = [
   ...rightsChecks,
   ...installerChecks,
   ...mirrorChecks,
+  ...strayChecks,
   ...vclusterChecks,
   ...replicaChecks,
   ...daemonChecks,

@@ -4,8 +4,13 @@ import type { Key, KubeObject } from '../../object/meta/object.ts';
 import { splitKey } from '../../object/meta/object.ts';
 import type { Found, Item, ProofState, Window, WindowListener, WindowState, WindowTrouble } from './window.ts';
 
+export interface CombinedNamespaces<T extends Item> extends Window<T> {
+  /** Starts a window onto a further namespace. Its objects are shown from its first complete list on, so that `hasSynced` stays true. */
+  join(namespace: string, part: Window<T>): Promise<void>;
+}
+
 /** `byNamespace` holds one window for each namespace; each window shows only its namespace. */
-export function combineWindows<T extends Item>(byNamespace: ReadonlyMap<string, Window<T>>): Window<T> {
+export function combineWindows<T extends Item>(byNamespace: ReadonlyMap<string, Window<T>>): CombinedNamespaces<T> {
   return new CombinedWindow(byNamespace);
 }
 
@@ -17,11 +22,14 @@ export function narrowWindow<T extends Item>(wide: Window<T>, matches: (namespac
 /** The combined state is the worst state among the windows. */
 const worstFirst: readonly WindowState[] = ['stopped', 'idle', 'retrying', 'listing', 'watching'];
 
-class CombinedWindow<T extends Item> implements Window<T> {
-  #parts: ReadonlyMap<string, Window<T>>;
+class CombinedWindow<T extends Item> implements CombinedNamespaces<T> {
+  readonly #parts: Map<string, Window<T>>;
+  readonly #joining = new Set<Window<T>>();
+  readonly #joined = new Set<(namespace: string, part: Window<T>) => void>();
+  #isStopped = false;
 
   constructor(parts: ReadonlyMap<string, Window<T>>) {
-    this.#parts = parts;
+    this.#parts = new Map(parts);
   }
 
   start(): void {
@@ -29,7 +37,23 @@ class CombinedWindow<T extends Item> implements Window<T> {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([...this.#parts.values()].map((part) => part.stop()));
+    this.#isStopped = true;
+    await Promise.all([...this.#parts.values(), ...this.#joining].map((part) => part.stop()));
+  }
+
+  async join(namespace: string, part: Window<T>): Promise<void> {
+    if (this.#isStopped) return;
+    this.#joining.add(part);
+    part.start();
+    // A window that is stopped before its first list rejects.
+    const hasSynced = await part.whenSynced().then(
+      () => true,
+      () => false,
+    );
+    this.#joining.delete(part);
+    if (!hasSynced || this.#isStopped) return;
+    this.#parts.set(namespace, part);
+    for (const tell of [...this.#joined]) tell(namespace, part);
   }
 
   get state(): WindowState {
@@ -105,7 +129,7 @@ class CombinedWindow<T extends Item> implements Window<T> {
     const counts = new Map<string, number>();
     const removed: Key[] = [];
     const waiting = new Set([...this.#parts].filter(([, part]) => !part.hasSynced).map(([namespace]) => namespace));
-    const ends = [...this.#parts].map(([namespace, part]) =>
+    const follow = (namespace: string, part: Window<T>): (() => void) =>
       part.subscribe({
         changed: (change) => listener.changed?.(change),
         proven: () => listener.proven?.(),
@@ -117,9 +141,15 @@ class CombinedWindow<T extends Item> implements Window<T> {
           const count = [...counts.values()].reduce((sum, each) => sum + each, 0);
           if (waiting.size === 0) listener.listed?.({ isFirst: true, count, removed });
         },
-      }),
-    );
+      });
+    const ends = [...this.#parts].map(([namespace, part]) => follow(namespace, part));
+    const joined = (namespace: string, part: Window<T>): void => {
+      ends.push(follow(namespace, part));
+      for (const key of part.keys()) listener.changed?.({ key, kind: 'set', origin: 'list' });
+    };
+    this.#joined.add(joined);
     return () => {
+      this.#joined.delete(joined);
       for (const end of ends) end();
     };
   }

@@ -37,8 +37,13 @@ type Project<T> = (object: KubeObject) => T | undefined;
 
 export interface ContentOpeners {
   virtual: <T extends Item>(ref: ResourceRef, project: Project<T>) => Window<T>;
-  /** A window onto every host namespace that may hold copies. */
-  host: <T extends Item>(ref: ResourceRef, labelSelector: string, project: Project<T>) => Window<T>;
+  /** A window onto every host namespace that mappings name; with copies, also onto those where a former mapping has left some. */
+  host: <T extends Item>(
+    ref: ResourceRef,
+    labelSelector: string,
+    project: Project<T>,
+    what: 'copies' | 'importable',
+  ) => Window<T>;
 }
 
 /** The patches of slices name nothing before slices are first switched on, so that no right is missed before. */
@@ -83,11 +88,17 @@ export function openContentWindows(
 ): ContentWindows {
   return {
     virtual: open.virtual(resource, projectVirtualContent),
-    copies: open.host(resource, `${markerLabel}=${virtualClusterName}`, (object) =>
-      projectCopy(object, virtualClusterName),
+    copies: open.host(
+      resource,
+      `${markerLabel}=${virtualClusterName}`,
+      (object) => projectCopy(object, virtualClusterName),
+      'copies',
     ),
-    importable: open.host(resource, `${importableLabel}=true`, (object) =>
-      projectImportable(object, virtualClusterName),
+    importable: open.host(
+      resource,
+      `${importableLabel}=true`,
+      (object) => projectImportable(object, virtualClusterName),
+      'importable',
     ),
   };
 }
@@ -104,7 +115,11 @@ export interface LeftoverSearch {
 /** Checks the permission first, because a refused request looks like an attack in the audit log of the host. */
 export async function findCopies(kind: ContentKind, search: LeftoverSearch): Promise<SearchAnswer<FoundCopy>> {
   const { host, virtualClusterName, copyNamespaces, signal } = search;
-  const missing = await firstMissing(host, kind, { verbs: ['list', 'delete'], namespaces: copyNamespaces });
+  const verbs = ['list', 'delete'] as const;
+  // A former mapping may have put copies anywhere.
+  const isWide = (await firstMissing(host, kind, { verbs, namespaces: [undefined] })) === undefined;
+  const namespaces = isWide ? [undefined] : copyNamespaces;
+  const missing = isWide ? undefined : await firstMissing(host, kind, { verbs, namespaces });
   if (missing !== undefined) return { kind: 'forbidden', message: missing };
   const project = (object: KubeObject): FoundCopy | undefined => {
     const copy = projectCopy(object, virtualClusterName);
@@ -114,7 +129,7 @@ export async function findCopies(kind: ContentKind, search: LeftoverSearch): Pro
   };
   return listAll(host, kind, {
     labelSelector: `${markerLabel}=${virtualClusterName}`,
-    namespaces: copyNamespaces,
+    namespaces,
     signal,
     project,
   });

@@ -146,6 +146,7 @@ export class SyncedCluster {
 
   async stop(withinMs: number): Promise<void> {
     this.#stopping.abort();
+    this.windows.strayNamespaces.stop();
     for (const kind of this.#kinds) kind.stop();
     await this.#begun?.engine.stop(withinMs);
     await this.patches.stop();

@@ -1,7 +1,7 @@
 // Opens the windows onto both clusters. In: settings and mappings. Out: windows for sync and for references, each with a name
 // that people can read.
 
-import { combineWindows, narrowWindow } from '../../cluster/window/combined-window.ts';
+import { type CombinedNamespaces, combineWindows, narrowWindow } from '../../cluster/window/combined-window.ts';
 import { openWindow } from '../../cluster/window/open-window.ts';
 import type { Item, Window } from '../../cluster/window/window.ts';
 import type { Connection } from '../../cluster/wire/connection.ts';
@@ -12,7 +12,7 @@ import type { Settings } from '../../config/settings/settings.ts';
 import type { KubeObject } from '../../object/meta/object.ts';
 import type { ContentKind } from '../../sync/kinds/content/content-kind.ts';
 import type { ContentWindows } from '../../sync/loop/content/content-world.ts';
-import { instanceKey, markerLabel } from '../../sync/plan/keys/reserved-keys.ts';
+import { markerLabel } from '../../sync/plan/keys/reserved-keys.ts';
 import {
   type HostItem,
   type HostServiceItem,
@@ -24,6 +24,7 @@ import {
 import type { Windows } from '../../sync/world/sources.ts';
 import type { DaemonOptions } from '../options/daemon-options.ts';
 import { type ContentScope, openContentWindows } from './references.ts';
+import { isOfInstance, StrayNamespaces } from './stray-namespaces.ts';
 
 /**
  * Watches the Services of mapped host namespaces, because there a Service of the host may already use a name. In its own
@@ -65,20 +66,22 @@ function openHostWindow<T extends Item>(
     namespaces: readonly string[];
     virtualClusterName: string;
     openHost: (scope: { namespace?: string; labelSelector?: string }, isKept?: Keeps) => Window<T>;
-    /** With patterns, finds our copies outside the mapped namespaces too. */
-    isOurs?: Keeps;
+    /** Finds our copies outside of these namespaces too. */
+    strays?: { isOurs: Keeps; search: (window: CombinedNamespaces<T>, open: (namespace: string) => Window<T>) => void };
   },
 ): Window<T> {
-  const { namespaces, openHost, isOurs } = options;
+  const { namespaces, openHost, strays } = options;
+  const labelSelector = `${markerLabel}=${options.virtualClusterName}`;
   if (isWide(mappings)) {
     const isMapped = matcherOf(mappings, namespaces);
-    const labelSelector = `${markerLabel}=${options.virtualClusterName}`;
-    if (isOurs === undefined) return narrowWindow(openHost({ labelSelector }), isMapped);
-    return openHost({ labelSelector }, (object) => isMapped(object.metadata.namespace ?? '') || isOurs(object));
+    if (strays === undefined) return narrowWindow(openHost({ labelSelector }), isMapped);
+    return openHost({ labelSelector }, (object) => isMapped(object.metadata.namespace ?? '') || strays.isOurs(object));
   }
   const [only] = namespaces;
-  if (namespaces.length === 1 && only !== undefined) return openHost({ namespace: only });
-  return combineWindows(new Map(namespaces.map((namespace) => [namespace, openHost({ namespace })])));
+  if (strays === undefined && namespaces.length === 1 && only !== undefined) return openHost({ namespace: only });
+  const combined = combineWindows(new Map(namespaces.map((namespace) => [namespace, openHost({ namespace })])));
+  strays?.search(combined, (namespace) => openHost({ namespace, labelSelector }, strays.isOurs));
+  return combined;
 }
 
 export interface OpenedWindow {
@@ -88,22 +91,27 @@ export interface OpenedWindow {
   window: Window<Item>;
 }
 
+type WindowsOptions = Pick<DaemonOptions, 'settings' | 'clock' | 'random' | 'log' | 'metrics' | 'isDryRun'>;
+
 export class DaemonWindows {
   readonly opened: OpenedWindow[] = [];
-  readonly #options: Pick<DaemonOptions, 'settings' | 'clock' | 'random' | 'log' | 'metrics'>;
+  /** Host namespaces that no mapping names any more, and that hold copies of ours. */
+  readonly strayNamespaces: StrayNamespaces;
+  readonly #options: WindowsOptions;
   readonly #connections: () => { virtual: Connection; host: Connection } | undefined;
   readonly #mappings: CompiledMappings | undefined;
   /** The Services are the same for every kind. */
   #shared: Pick<Windows, 'services' | 'hostServices' | 'owner'> | undefined;
 
   constructor(
-    options: Pick<DaemonOptions, 'settings' | 'clock' | 'random' | 'log' | 'metrics'>,
+    options: WindowsOptions,
     connections: () => { virtual: Connection; host: Connection } | undefined,
     mappings: CompiledMappings | undefined,
   ) {
     this.#options = options;
     this.#connections = connections;
     this.#mappings = mappings;
+    this.strayNamespaces = new StrayNamespaces({ ...options, host: () => connections()?.host });
   }
 
   /** Both clusters must have been reached. */
@@ -112,9 +120,6 @@ export class DaemonWindows {
       this.#open('host', kind.resource, scope, (object) =>
         isKept === undefined || isKept(object) ? kind.projectHost(object) : undefined,
       );
-    // Copies that an earlier mapping left behind must go, so the window shows them even where nothing is mapped now.
-    const instance = `${hostNamespace}/${virtualClusterName}`;
-    const isOurs = ({ metadata }: KubeObject): boolean => metadata.annotations?.[instanceKey] === instance;
     const namespaces = namedHostNamespaces(this.#mappings, hostNamespace);
     const owner = { namespace: hostNamespace, fieldSelector: `metadata.name=${virtualClusterName}` };
     const needsOwner = this.#mappings === undefined && setOwner;
@@ -132,8 +137,31 @@ export class DaemonWindows {
     return {
       ...shared,
       virtual: this.#open<VirtualItem>('virtual', kind.resource, virtualScope, (object) => kind.projectVirtual(object)),
-      host: openHostWindow(this.#mappings, { namespaces, virtualClusterName, openHost, isOurs }),
+      host: openHostWindow(this.#mappings, {
+        namespaces,
+        virtualClusterName,
+        openHost,
+        strays: this.#straysOf(kind.resource, { hostNamespace, virtualClusterName }, namespaces),
+      }),
       showsMarkedOnly: isWide(this.#mappings),
+    };
+  }
+
+  /** Copies that a former mapping left behind must go, so a window shows them even where nothing is mapped now. */
+  #straysOf(
+    ref: ResourceRef,
+    of: Pick<Settings, 'hostNamespace' | 'virtualClusterName'>,
+    namespaces: readonly string[],
+  ) {
+    return {
+      isOurs: (object: KubeObject): boolean => isOfInstance(object, of),
+      search: <T extends Item>(window: CombinedNamespaces<T>, open: (namespace: string) => Window<T>): void =>
+        this.strayNamespaces.search({
+          ref,
+          namespaces,
+          isStopped: () => window.state === 'stopped',
+          watch: (namespace) => void window.join(namespace, open(namespace)),
+        }),
     };
   }
 
@@ -144,11 +172,17 @@ export class DaemonWindows {
       virtualClusterName,
       open: {
         virtual: (ref, project) => this.#open('virtual', ref, {}, project),
-        host: (ref, labelSelector, project) =>
+        host: (ref, labelSelector, project, what) =>
           openHostWindow(this.#mappings, {
             namespaces,
             virtualClusterName,
-            openHost: (scope) => this.#open('host', ref, { ...scope, labelSelector }, project),
+            openHost: (scope, isKept = () => true) =>
+              this.#open('host', ref, { ...scope, labelSelector }, (object) =>
+                isKept(object) ? project(object) : undefined,
+              ),
+            ...(what === 'copies' && {
+              strays: this.#straysOf(ref, { hostNamespace, virtualClusterName }, namespaces),
+            }),
           }),
       },
     });

@@ -124,8 +124,9 @@ function missingProof(host: HostLook, marks: readonly string[], placement: Place
     const lacking = `it lacks the label ${markerLabel}=${placement.virtualCluster} and some of the six object annotations`;
     return otherMarkerOf(host, placement) ?? lacking;
   }
-  // A virtual cluster is alone in its own host namespace, so a copy there needs no instance; older copies have none.
-  if (placement.mode === 'mapped' && host.namespace !== placement.hostNamespace) {
+  // A virtual cluster is alone in its own host namespace, so a copy there needs no instance; older copies have none. Elsewhere a
+  // mapping has put it, perhaps one that is switched off now.
+  if (host.namespace !== placement.hostNamespace) {
     // vCluster's own syncer copies this annotation from a tenant, so such a value is no proof.
     if (copiedAnnotations(host).has(instanceKey)) return `its annotation ${instanceKey} was copied from the tenant`;
     const instance = host.annotations?.[instanceKey];

@@ -71,6 +71,11 @@ export function canHaveBeenAt(host: HostPlace, key: Key, placement: Placement): 
   return host.namespace === rewritten.namespace && host.name === rewritten.name;
 }
 
+/** Whether a former mapping may have put copies there: without a mapping now, only outside of the one namespace. */
+export function mayHoldStrays(hostNamespace: string, placement: Placement): boolean {
+  return placement.mode === 'mapped' || hostNamespace !== placement.hostNamespace;
+}
+
 /**
  * The other keys that get the host place of this key: "api-x-default" in "default" and "api" in "default-x-default", hashed or not.
  * They have other namespaces, and need not exist. Never so for objects of mapped namespaces, which keep their names.

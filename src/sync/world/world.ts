@@ -6,7 +6,7 @@ import { markerLabel } from '../plan/keys/reserved-keys.ts';
 import { type HostItem, type ServiceItem, serviceKeyOf, type VirtualItem } from '../plan/kind.ts';
 import { type OwnerState, ownerStateOf } from '../plan/owner.ts';
 import { incumbentOf, isOursFor, isSamePlace } from '../plan/ownership.ts';
-import { canHaveBeenAt, type HostPlace } from '../plan/placement.ts';
+import { canHaveBeenAt, type HostPlace, mayHoldStrays } from '../plan/placement.ts';
 import type { Facts } from '../plan/step.ts';
 import { Candidates } from './candidates.ts';
 import type { Behind } from './copies-behind.ts';
@@ -159,10 +159,9 @@ export class World<R extends Rules = Rules> {
     const place = splitKey(hostKey);
     const keys = new Set<Key>(this.claims.claimants(place));
     const annotated = this.windows.host.markOf(hostKey) || undefined;
-    if (annotated !== undefined && (isSamePlace(place as HostItem, this.placeOf(annotated)) || this.#isMapped())) {
-      keys.add(annotated);
-    }
-    if (this.#isMapped()) this.#copies.note(hostKey, annotated);
+    const mayBeStray = mayHoldStrays(place.namespace, this.#rules.translation.placement);
+    if (annotated && (mayBeStray || isSamePlace(place as HostItem, this.placeOf(annotated)))) keys.add(annotated);
+    if (mayBeStray) this.#copies.note(hostKey, annotated);
     for (const key of this.names.noteHost(hostKey, annotated, how)) keys.add(key);
     return keys;
   }
@@ -292,9 +291,5 @@ export class World<R extends Rules = Rules> {
       if (host.labels?.[markerLabel] === placement.virtualCluster && isOursFor(host, key, placement)) strays.push(host);
     }
     return strays;
-  }
-
-  #isMapped(): boolean {
-    return this.#rules.translation.placement.mode === 'mapped';
   }
 }

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { combineWindows, narrowWindow } from '../../../src/cluster/window/combined-window.ts';
+import { type CombinedNamespaces, combineWindows, narrowWindow } from '../../../src/cluster/window/combined-window.ts';
 import type {
   Found,
   ProofState,
@@ -98,7 +98,7 @@ class StubWindow implements Window<TestItem> {
 describe('combineWindows()', () => {
   let a: StubWindow;
   let b: StubWindow;
-  let window: Window<TestItem>;
+  let window: CombinedNamespaces<TestItem>;
 
   beforeEach(() => {
     a = new StubWindow();
@@ -122,6 +122,39 @@ describe('combineWindows()', () => {
     window.forget('b/two', '1');
     window.remember({ metadata: { namespace: 'a', name: 'one' } });
     expect([a.asked, b.asked]).toEqual([['remember one'], ['forget b/two']]);
+  });
+
+  test('shows a further namespace from its first list on, to those who listen already too', async () => {
+    const heard: string[] = [];
+    const stop = window.subscribe({ changed: ({ key, kind, origin }) => heard.push(`${kind} ${key} by ${origin}`) });
+    const c = new StubWindow();
+    c.put('c', 'four');
+    const first = Promise.withResolvers<void>();
+    c.whenSynced = () => first.promise;
+    const joined = window.join('c', c);
+    expect(window.has('c/four')).toBe(false);
+    first.resolve();
+    await joined;
+    expect(window.get('c/four')?.value).toBe('four');
+    expect(heard).toEqual(['set c/four by list']);
+    c.tell((listener) => listener.changed?.({ key: 'c/four', kind: 'removed', origin: 'watch' }));
+    expect(heard).toHaveLength(2);
+    stop();
+    c.tell((listener) => listener.changed?.({ key: 'c/four', kind: 'set', origin: 'watch' }));
+    expect(heard).toHaveLength(2);
+  });
+
+  test('starts no further namespace once it is stopped, and stops one that is about to join', async () => {
+    const c = new StubWindow();
+    const first = Promise.withResolvers<void>();
+    c.whenSynced = () => first.promise;
+    const joined = window.join('c', c);
+    await window.stop();
+    first.reject(new Error('stopped'));
+    await joined;
+    const late = new StubWindow();
+    await window.join('d', late);
+    expect([c.state, late.state]).toEqual(['stopped', 'idle']);
   });
 
   test('has the worst state among its windows', () => {

@@ -1,10 +1,13 @@
 // The checks of namespaces on the host: the one of the virtual cluster, and those that mappings name.
 import { checkNamespace, type FoundNamespace, isHostOf, swappedSentence } from '../../../cluster/wire/probe.ts';
-import { endpointsResource } from '../../../cluster/wire/scope.ts';
-import { mappingsOf, namedHostNamespaces } from '../../../config/settings/host-namespaces.ts';
+import { endpointsResource, type ResourceRef } from '../../../cluster/wire/scope.ts';
+import { isWide, mappingsOf, namedHostNamespaces } from '../../../config/settings/host-namespaces.ts';
+import { isOfInstance } from '../../../daemon/synced/stray-namespaces.ts';
 import { counted } from '../../../object/text/in-words.ts';
+import { endpointSlicesResource } from '../../../sync/kinds/endpointslices/endpointslice-kind.ts';
+import { instanceKey, markerLabel } from '../../../sync/plan/keys/reserved-keys.ts';
 import type { Check } from '../patient/check.ts';
-import { couldNotCheck, fault, ok, unanswered, warning } from '../patient/finding.ts';
+import { couldNotCheck, fault, ok, unanswered, unread, warning } from '../patient/finding.ts';
 import { type Patient, readNamespace } from '../patient/patient.ts';
 import { userOf } from '../patient/surplus.ts';
 import { homeInstead, nameNamespace } from './home.ts';
@@ -143,5 +146,54 @@ function mappedNamespaces({ settings }: Patient): string[] {
   const named = namedHostNamespaces(mappingsOf(settings), settings.hostNamespace);
   return named.filter((name) => name !== settings.hostNamespace);
 }
+
+const hasNoStrays: Check = {
+  code: 'HW-312',
+  needs: ['HW-301', 'HW-306'],
+  // Where a mapping is a pattern, the daemon sees all namespaces at any time.
+  applies: (patient) =>
+    patient.hasSync &&
+    !patient.isBeforeInstallation &&
+    patient.homeInstead === undefined &&
+    !isWide(mappingsOf(patient.settings)),
+  async look(patient) {
+    const { settings } = patient;
+    const named = namedHostNamespaces(mappingsOf(settings), settings.hostNamespace);
+    const selector = `${markerLabel}=${settings.virtualClusterName}`;
+    const counts = new Map<string, number>();
+    for (const ref of syncedResources(patient)) {
+      const listed = await patient.cluster('host').client.tryList(ref, '', { labelSelector: selector });
+      if (listed.kind === 'failed') {
+        // Most have never mapped a namespace, and no Role of the chart lists all namespaces without a mapping.
+        if (listed.answer.kind === 'forbidden' && !settings.namespaces.enabled)
+          return ok(`no namespace is mapped, and other namespaces than ${settings.hostNamespace} may not be listed`);
+        const all = `kubectl get ${ref.resource} --all-namespaces -l ${selector}`;
+        return unread(`the ${ref.resource} of all host namespaces`, listed.answer, all);
+      }
+      for (const object of listed.objects) {
+        const { namespace = '' } = object.metadata;
+        if (!named.includes(namespace) && isOfInstance(object, settings))
+          counts.set(namespace, (counts.get(namespace) ?? 0) + 1);
+      }
+    }
+    const [first] = counts.keys();
+    if (first === undefined) return ok('no copies in host namespaces that no mapping names');
+    const instance = `${instanceKey}=${settings.hostNamespace}/${settings.virtualClusterName}`;
+    return warning('copies are left in host namespaces that no mapping names any more, and nothing updates them', {
+      details: [...counts].map(([name, count]) => `${name}: ${counted(count, 'copy', 'copies')}`),
+      mend: `restart the daemon with the right to list endpoints and endpointslices in all namespaces, and to get, watch and delete them there; or kubectl -n ${first} delete endpoints,endpointslices -l ${selector}   # if all of them have the annotation ${instance}`,
+    });
+  },
+};
+
+function syncedResources({ settings }: Patient): ResourceRef[] {
+  return [
+    ...(settings.endpointsEnabled ? [endpointsResource] : []),
+    ...(settings.endpointSlices.enabled ? [endpointSlicesResource] : []),
+  ];
+}
+
+/** After the rights, which say more of a list that may not be read. */
+export const strayChecks: readonly Check[] = [hasNoStrays];
 
 export const namespaceChecks: readonly Check[] = [hasNamespace, hasMapped];

@@ -43,6 +43,7 @@ const table = {
   'HW-309': { category: 'host cluster', title: 'the host mirrors Endpoints into EndpointSlices' },
   'HW-310': { category: 'host cluster', title: 'no copies of another virtual cluster' },
   'HW-311': { category: 'host cluster', title: 'the host cluster goes on answering' },
+  'HW-312': { category: 'host cluster', title: 'no copies are left where a former mapping put them' },
   'HW-401': { category: 'vCluster', title: "vCluster's own sync is off in the configuration" },
   'HW-402': { category: 'vCluster', title: "vCluster's own sync is off where vCluster runs" },
   'HW-403': { category: 'vCluster', title: 'this version of vCluster knows sidecars' },
