@@ -99,6 +99,27 @@ function carriedBefore(pair: Pair, map: MapName, virtualKey: string, hostMapKey:
   });
 }
 
+/**
+ * A value of the host that a former configuration could not carry back: it stands on the host, no base holds its key, and so it flows as soon as
+ * patches can carry it, like a key that the host adds today.
+ */
+function heldBefore(pair: Pair, map: MapName, virtualKey: string, hostMapKey: string): readonly Value[] {
+  const { history, around } = pair;
+  const standing = own(mapOf(history.start('host', pair.hostKey), map), hostMapKey);
+  const hasTheirs = history
+    .versions('virtual', pair.virtualKey)
+    .some((version) => own(mapOf(version, map), virtualKey) !== undefined);
+  if (standing === undefined || hasTheirs) return [];
+  const wasHeld = settingsOf(history.point)
+    .slice(0, -1)
+    .some((settings) => {
+      const { way } = waysOf(settings, around.virtual.kind as SyncedKind, map, hostMapKey);
+      const former = { ...around, settings };
+      return way !== 'forward' && !reversed(standing, map, hostMapKey, virtualKey, former, history).ok;
+    });
+  return wasHeld ? [standing] : [];
+}
+
 function valuesOfPresent(pair: Pair, map: MapName, virtualKey: string, hostMapKey: string): readonly Value[] {
   const { history, around } = pair;
   const tenant = history.keyEvents('virtual', pair.virtualKey, map, virtualKey);
@@ -124,7 +145,11 @@ function valuesOfPresent(pair: Pair, map: MapName, virtualKey: string, hostMapKe
   const allowed = (list: readonly (Value | false)[]): Value[] => list.filter((one): one is Value => one !== false);
   if (way === 'back') return hostOwned(pair, map, hostMapKey, theirs, back);
   const last = events.at(-1);
-  if (last === undefined) return [theirs];
+  if (last === undefined)
+    return unique([
+      theirs,
+      ...heldBefore(pair, map, virtualKey, hostMapKey).flatMap((value) => allowed([back(value)])),
+    ]);
   if (isOfNewPatches(pair, map, hostMapKey, events)) return [theirs];
   // Nothing flows back to an object that was made anew under its name after the host was edited.
   const madeMs = history.deedsOn('virtual', pair.virtualKey).findLast(({ verb }) => verb === 'create')?.atMs;

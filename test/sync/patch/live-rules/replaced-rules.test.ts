@@ -1,5 +1,5 @@
 // A reload replaces the rules while an expression of the old ones runs, or while a write waits for its turn: nothing is written by them any
-// more, in either direction.
+// more, in either direction. What the old ones could not carry back is carried by the new ones.
 import { expect, it } from 'vitest';
 import type { SandboxSetup } from '../../../../src/expression/realm/harness.ts';
 import type { Sandbox } from '../../../../src/expression/sandbox/sandbox.ts';
@@ -137,4 +137,21 @@ it('deletes what is gone all the same, once', async () => {
   await world.change(() => writes?.release());
   expect(world.copy('web')).toBeUndefined();
   expect(world.host.writes).toHaveLength(1);
+});
+
+it('carries back what the host has added and the old rules could not reverse', async () => {
+  const broken = by('old', { reverseExpression: 'null.lost' });
+  await start({ patches: [broken] }, (w) => putPair(w, 'web', '10.0.0.1'));
+  await world.change(() =>
+    edit(world.host, world.copy('web'), ({ metadata }) => {
+      metadata.annotations = { ...metadata.annotations, k: 'added' };
+    }),
+  );
+  expect(annotations(virtual())['k']).toBeUndefined();
+  expect(annotations(world.copy('web'))['k']).toBe('added');
+  expect(world.eventReasons()).toEqual(['BackflowFailed']);
+  await replacedBy(entry({ path: 'metadata.annotations.other', expression: 'value' }));
+  await world.change(() => world.sync.enqueueAll());
+  expect(annotations(virtual())['k']).toBe('added');
+  expect(annotations(world.copy('web'))['k']).toBe('added');
 });
