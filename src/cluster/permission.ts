@@ -7,6 +7,8 @@ export interface Permission {
   resource: string;
   /** Undefined = in all namespaces. */
   namespace: string | undefined;
+  /** Undefined = on objects of any name. */
+  name?: string;
 }
 
 /**

@@ -77,11 +77,11 @@ async function reviewAccess(
   permission: Permission,
   unanswered: (why: string) => void,
 ): Promise<AccessReview> {
-  const { verb, group, resource, namespace } = permission;
+  const { verb, group, resource, namespace, name } = permission;
   const body = {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SelfSubjectAccessReview',
-    spec: { resourceAttributes: { verb, group, resource, ...(namespace === undefined ? {} : { namespace }) } },
+    spec: { resourceAttributes: { verb, group, resource, namespace, name } },
   };
   const answer = await connection.request({
     method: 'POST',
@@ -95,6 +95,26 @@ async function reviewAccess(
   if (typeof status?.allowed === 'boolean') return status.allowed ? 'allowed' : 'denied';
   unanswered('message' in answer ? answer.message : 'the answer has no verdict');
   return 'unknown';
+}
+
+/** The name by which the server knows us. */
+export async function userOf(connection: Connection): Promise<string | undefined> {
+  const status = await selfReview(connection, 'authentication.k8s.io', 'SelfSubjectReview');
+  const info = isRecord(status) ? status['userInfo'] : undefined;
+  const name = isRecord(info) ? info['username'] : undefined;
+  return typeof name === 'string' ? name : undefined;
+}
+
+/** The status of a review of ourselves, or undefined where the server gives none. */
+export async function selfReview(connection: Connection, group: string, kind: string, spec?: object): Promise<unknown> {
+  const answer = await connection.request({
+    method: 'POST',
+    path: `/apis/${group}/v1/${kind.toLowerCase()}s`,
+    body: JSON.stringify({ apiVersion: `${group}/v1`, kind, spec }),
+    contentType: 'application/json',
+    timeoutMs: probeTimeoutMs,
+  });
+  return answer.kind === 'ok' ? answer.object['status'] : undefined;
 }
 
 function missing(cluster: string, permission: Permission): ClusterFault {

@@ -3,7 +3,7 @@
 import type { CallerLimits } from '../../apiserver/limits/caller-limits.ts';
 import type { UnprovenConnections } from '../../apiserver/limits/unproven-connections.ts';
 import type { ApiServer } from '../../apiserver/server.ts';
-import type { Metrics } from '../../metrics.ts';
+import { type Metrics, readSeries } from '../../metrics.ts';
 import { andMore } from '../../object/text/in-words.ts';
 import type { Kubeconfigs } from '../credentials/issue/kubeconfigs.ts';
 import { timeText } from '../keys/book/stored-key.ts';
@@ -59,6 +59,15 @@ export function declareMetrics(
     failedLogins: () => failedLogins.count,
   });
   kubeconfigs.declareMetrics(metrics);
+  const { shared } = database;
+  // Beside those of the two clusters of the sync, so that one alert tells of all.
+  if (shared !== undefined)
+    readSeries(metrics, {
+      name: 'hostward_missing_rights',
+      help: 'Rights that the API server refuses, while it allows others',
+      labels: { cluster: 'records' },
+      read: () => shared.status().missingRights,
+    });
 }
 
 interface FailedRemoval {

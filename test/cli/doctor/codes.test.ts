@@ -4,7 +4,8 @@ import { parse, parseAllDocuments } from 'yaml';
 import { allChecks } from '../../../src/cli/doctor/doctor.ts';
 import { chartKinds, mappedKinds, monitoringKinds } from '../../../src/cli/doctor/patient/chart-rights.ts';
 import { codes, entryOf, pageOf } from '../../../src/cli/doctor/patient/codes.ts';
-import { type ResourceRule, recordRules, shippedRules } from '../../../src/cli/doctor/patient/shipped-rules.ts';
+import { type ResourceRule, shippedRules } from '../../../src/cli/doctor/patient/shipped-rules.ts';
+import { recordRules } from '../../../src/management/server/host/records/record-rights.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
 const page = read('docs/doctor.md');

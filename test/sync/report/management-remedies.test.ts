@@ -31,7 +31,12 @@ const place = 'namespace "hostward-records" of https://10.0.0.9:6443';
 const store = { replicas: { live: [] }, unusable: new Map([['k9', 'its seal is wrong']]), trouble: undefined, place };
 const shared = sharedStatus(
   { ...store, size: {}, silentMs: 0, sealedAs: undefined } as unknown as Parameters<typeof sharedStatus>[0],
-  { replica: 'r', hidden: ['hostward-key-7'], marked: new Map([['hw-3', '/registry/ownedaccesskeys/ci']]) },
+  {
+    replica: 'r',
+    hidden: ['hostward-key-7'],
+    marked: new Map([['hw-3', '/registry/ownedaccesskeys/ci']]),
+    rights: { lackedCount: 0, trouble: undefined },
+  },
 );
 const troubles = [
   ...shared.troubles,
@@ -63,6 +68,7 @@ it('counts one record and several', () => {
   const two = { ...store, unusable: new Map([...store.unusable, ['k8', 'it is damaged']]), size: {}, silentMs: 0 };
   const { troubles: several } = sharedStatus(two as unknown as Parameters<typeof sharedStatus>[0], {
     replica: 'r',
+    rights: { lackedCount: 0, trouble: undefined },
     hidden: ['hostward-key-7', 'hostward-key-8'],
     marked: new Map([
       ['hw-3', '/registry/ownedaccesskeys/ci'],

@@ -2,7 +2,7 @@
 
 import { openCredentials } from '../../../cluster/credentials/credentials.ts';
 import type { ClusterFault } from '../../../cluster/errors.ts';
-import { probe } from '../../../cluster/wire/probe.ts';
+import { probe, userOf } from '../../../cluster/wire/probe.ts';
 import { openConnection } from '../../../cluster/wire/transport.ts';
 import { type Compared, compareClusters } from '../../../daemon/clusters/compare-clusters.ts';
 import { silentLog } from '../../../log.ts';
@@ -13,7 +13,6 @@ import { judgeEndings } from '../patient/endings.ts';
 import { couldNotCheck, type Finding, fault, ok, unanswered, warning } from '../patient/finding.ts';
 import { meet } from '../patient/meet.ts';
 import { type Patient, readNamespace } from '../patient/patient.ts';
-import { userOf } from '../patient/surplus.ts';
 import { minorOf } from '../patient/versions.ts';
 import { rightsCommand } from './rights.ts';
 

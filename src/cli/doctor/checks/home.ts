@@ -1,12 +1,11 @@
 // Finds out that the configuration names another namespace of the host than the one that is meant: a ServiceAccount whose own namespace
 // has its rights was probably sent to the wrong one, and a grant of rights there would be one in a namespace of somebody else.
 import type { Permission } from '../../../cluster/permission.ts';
-import { reviewAll } from '../../../cluster/wire/probe.ts';
+import { reviewAll, userOf } from '../../../cluster/wire/probe.ts';
 import { servicesResource } from '../../../cluster/wire/scope.ts';
 import { type Finding, fault } from '../patient/finding.ts';
 import type { Patient } from '../patient/patient.ts';
 import { shippedRules } from '../patient/shipped-rules.ts';
-import { userOf } from '../patient/surplus.ts';
 
 /** Where the pods of an account are, and what is to say of the other namespace that it was sent to. */
 interface Home {

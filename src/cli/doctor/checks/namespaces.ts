@@ -1,5 +1,5 @@
 // The checks of namespaces on the host: the one of the virtual cluster, and those that mappings name.
-import { checkNamespace, type FoundNamespace, isHostOf, swappedSentence } from '../../../cluster/wire/probe.ts';
+import { checkNamespace, type FoundNamespace, isHostOf, swappedSentence, userOf } from '../../../cluster/wire/probe.ts';
 import { endpointsResource, type ResourceRef } from '../../../cluster/wire/scope.ts';
 import { isWide, mappingsOf, namedHostNamespaces } from '../../../config/settings/host-namespaces.ts';
 import { isOfInstance } from '../../../daemon/synced/stray-namespaces.ts';
@@ -9,7 +9,6 @@ import { instanceKey, markerLabel } from '../../../sync/plan/keys/reserved-keys.
 import type { Check } from '../patient/check.ts';
 import { couldNotCheck, fault, ok, unanswered, unread, warning } from '../patient/finding.ts';
 import { type Patient, readNamespace } from '../patient/patient.ts';
-import { userOf } from '../patient/surplus.ts';
 import { homeInstead, nameNamespace } from './home.ts';
 import { grantCommand, rightsCommand } from './rights.ts';
 

@@ -2,7 +2,7 @@
 // comes from the daemon's own list, what else may be held from the shipped Roles.
 
 import { lostNamespaces, type Permission } from '../../../cluster/permission.ts';
-import { namesNobody, reviewAll } from '../../../cluster/wire/probe.ts';
+import { namesNobody, reviewAll, userOf } from '../../../cluster/wire/probe.ts';
 import { copyNamespaces, mappingsOf } from '../../../config/settings/host-namespaces.ts';
 import { needsLease } from '../../../daemon/clusters/lease.ts';
 import { type Permissions, permissionsOf, slicePermissions } from '../../../daemon/synced/permissions.ts';
@@ -13,7 +13,7 @@ import type { Check } from '../patient/check.ts';
 import { couldNotCheck, type Finding, fault, faultOf, ok, warning } from '../patient/finding.ts';
 import { type Patient, readNamespace } from '../patient/patient.ts';
 import { shippedRules } from '../patient/shipped-rules.ts';
-import { heldRights, surplusOf, userOf } from '../patient/surplus.ts';
+import { heldRights, surplusOf } from '../patient/surplus.ts';
 import { unserved } from './served.ts';
 
 const leases = 'leases';

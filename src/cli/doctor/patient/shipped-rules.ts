@@ -9,13 +9,6 @@ export interface ResourceRule {
 
 const copies = ['get', 'list', 'watch', 'create', 'patch', 'delete'] as const;
 
-/** What the chart grants a replica in the namespace of its records; all of it is needed. */
-export const recordRules: readonly ResourceRule[] = [
-  { apiGroups: [''], resources: ['secrets'], verbs: ['get', 'list', 'watch', 'create', 'update', 'delete'] },
-  { apiGroups: [''], resources: ['configmaps'], verbs: ['list', 'create', 'patch'] },
-  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update'] },
-];
-
 export const shippedRules: readonly ResourceRule[] = [
   { apiGroups: [''], resources: ['endpoints'], verbs: copies },
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: copies },

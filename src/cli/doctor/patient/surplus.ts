@@ -3,6 +3,7 @@
 
 import type { Permission } from '../../../cluster/permission.ts';
 import type { Connection } from '../../../cluster/wire/connection.ts';
+import { selfReview } from '../../../cluster/wire/probe.ts';
 import { isRecord, textsIn } from '../../../object/text/json.ts';
 import type { ResourceRule } from './shipped-rules.ts';
 
@@ -17,17 +18,10 @@ const everyones: readonly ResourceRule[] = [
   { apiGroups: ['certificates.k8s.io'], resources: ['clustertrustbundles'], verbs: ['get', 'list', 'watch'] },
 ];
 
-export async function userOf(connection: Connection): Promise<string | undefined> {
-  const status = await reviewed(connection, 'authentication.k8s.io', 'SelfSubjectReview', {});
-  const info = isRecord(status) ? status['userInfo'] : undefined;
-  const name = isRecord(info) ? info['username'] : undefined;
-  return typeof name === 'string' ? name : undefined;
-}
-
 export type HeldRights = { kind: 'held'; rules: readonly ResourceRule[] } | { kind: 'unknown'; reason: string };
 
 export async function heldRights(connection: Connection, namespace: string): Promise<HeldRights> {
-  const status = await reviewed(connection, 'authorization.k8s.io', 'SelfSubjectRulesReview', { namespace });
+  const status = await selfReview(connection, 'authorization.k8s.io', 'SelfSubjectRulesReview', { namespace });
   const rules = isRecord(status) ? status['resourceRules'] : undefined;
   if (!isRecord(status) || !Array.isArray(rules)) return { kind: 'unknown', reason: 'the cluster lists no rights' };
   if (status['incomplete'] === true) return { kind: 'unknown', reason: 'the cluster cannot list all rights' };
@@ -76,14 +70,4 @@ function rights({ verbs, apiGroups, resources }: ResourceRule): Right[] {
 
 function keyOfRight({ group, resource, verb }: Right): string {
   return JSON.stringify([group, resource, verb]);
-}
-
-async function reviewed(connection: Connection, group: string, kind: string, spec: object): Promise<unknown> {
-  const answer = await connection.request({
-    method: 'POST',
-    path: `/apis/${group}/v1/${kind.toLowerCase()}s`,
-    body: JSON.stringify({ apiVersion: `${group}/v1`, kind, spec }),
-    contentType: 'application/json',
-  });
-  return answer.kind === 'ok' ? answer.object['status'] : undefined;
 }

@@ -4,12 +4,9 @@ import { randomBytes } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { makeFolder } from '../../../apiserver/tls/secret-files.ts';
 import type { Clock, Timer } from '../../../clock.ts';
-import { openCredentials } from '../../../cluster/credentials/credentials.ts';
-import { openConnection } from '../../../cluster/wire/transport.ts';
-import { type Lease, openLease } from '../../../cluster/write/lease.ts';
 import type { KubernetesStoreSettings } from '../../../config/settings/management-settings.ts';
 import type { Log } from '../../../log.ts';
-import { createMetrics, type Metrics } from '../../../metrics.ts';
+import type { Metrics } from '../../../metrics.ts';
 import { isRecord, parsedJson } from '../../../object/text/json.ts';
 import { StoreFault } from '../../../store/errors.ts';
 import type { HistoryLimits } from '../../../store/history-limits.ts';
@@ -21,11 +18,11 @@ import type { KubernetesStoreOptions } from '../../../store/kubernetes/store-opt
 import { raiseRevision } from '../../../store/sqlite/database-file.ts';
 import { SqliteStore } from '../../../store/sqlite/sqlite-store.ts';
 import type { StoredRecord } from '../../../store/store.ts';
+import { type HostParts, openHostParts } from './host-parts.ts';
 import { sealsFor } from './host-seals.ts';
 import { heardToWrite } from './known-replicas.ts';
 import { OwnJournal } from './own-journal.ts';
-import { HiddenRecords, logAside } from './records/hidden-records.ts';
-import { HostSecrets } from './records/host-secrets.ts';
+import { logAside } from './records/hidden-records.ts';
 import { lockOf, type ReplicaFile, replicaIn, writeReplica } from './replica-file.ts';
 import {
   journalLines,
@@ -55,12 +52,9 @@ export interface HostDatabaseOptions {
   environment: Readonly<Record<string, string | undefined>>;
 }
 
-interface Own {
+interface Own extends HostParts {
   folder: string;
   lock: DatabaseSync;
-  lease: Lease;
-  host: HostSecrets;
-  hidden: HiddenRecords;
   /** The folder has never seen a store. */
   isNew: boolean;
 }
@@ -68,10 +62,6 @@ interface Own {
 /** Of a host that was set back. */
 export const wayOutOfRollback = `the cluster was set back: ${wayOutOfSetBack}`;
 
-/** Who holds it removes what is over. */
-const sweeperLease = 'hostward-sweeper';
-/** Nothing waits for a sweep that begins some seconds later, and every replica but one asks the host so often. */
-const sweeperLookMs = 5_000;
 /** A copy of the host that is put back after a crash is noticed if it is older. */
 const rememberEveryMs = 10_000;
 /** Three heartbeats of a replica of a version that does not answer a new one at once. */
@@ -81,10 +71,8 @@ export class HostDatabase extends KubernetesStore {
   readonly shared: Shared;
   readonly #folder: string;
   readonly #replica: string;
-  readonly #lease: Lease;
   readonly #lock: DatabaseSync;
-  readonly #host: HostSecrets;
-  readonly #hidden: HiddenRecords;
+  readonly #parts: HostParts;
   readonly #isNew: boolean;
   /** Not while a recovery has not begun its epoch: what was remembered before may be all that shows that the host was set back. */
   #remembers: boolean;
@@ -97,23 +85,8 @@ export class HostDatabase extends KubernetesStore {
     try {
       const { replica, epoch, store, told, setBackIn } = await replicaIn(folder);
       const known = isNewStore || epoch === undefined ? undefined : { epoch, store, told };
-      const { kubeconfig, namespace } = kubernetes;
-      const opened = await openCredentials({ kubeconfig, environment });
-      if (opened.kind === 'faults')
-        throw new StoreFault(
-          'STORE_OPEN_FAILED',
-          `Cannot open the store: ${opened.faults.map(({ message, fix }) => `${message}; ${fix}`).join('; ')}`,
-        );
-      const { credentials } = opened;
-      const connection = openConnection({ name: 'store', credentials, clock, log });
-      const random = () => randomBytes(4).readUInt32LE() / 2 ** 32;
-      const host = new HostSecrets({ connection, namespace, replica, clock, random, log });
-      const lease = openLease({
-        ...{ connection, namespace, name: sweeperLease, identity: replica, clock, random, log },
-        lookMs: sweeperLookMs,
-        metrics: metrics ?? createMetrics(),
-      });
-      const hidden = new HiddenRecords({ connection, namespace, clock, log });
+      const parts = await openHostParts({ kubernetes, replica, clock, log, metrics, environment });
+      const { host } = parts;
       const journal = new OwnJournal(folder);
       const hasSeenLater: KubernetesStoreOptions['hasSeenLater'] = async (found) =>
         !recovers && (setBackIn === found.epoch || (!mends && known !== undefined && journal.isAheadOf(found)));
@@ -133,11 +106,8 @@ export class HostDatabase extends KubernetesStore {
           unusable: (name, why, { gone }) => logAside(log, name, { why, gone }),
         },
         {
-          folder,
-          lock,
-          lease,
-          host,
-          hidden,
+          ...parts,
+          ...{ folder, lock },
           isNew: epoch === undefined && !isNewStore && !mayBeAlone && !recovers && !mends,
         },
       );
@@ -154,17 +124,15 @@ export class HostDatabase extends KubernetesStore {
   /** One at a time. */
   #remembering: Promise<void> = Promise.resolve();
 
-  private constructor(options: KubernetesStoreOptions, { folder, lock, lease, host, hidden, isNew }: Own) {
+  private constructor(options: KubernetesStoreOptions, { folder, lock, isNew, ...parts }: Own) {
     super(options);
     this.#folder = folder;
-    this.#host = host;
-    this.#hidden = hidden;
+    this.#parts = parts;
     this.#isNew = isNew;
     this.#remembers = options.recovers !== true;
     this.#replica = options.replica;
     this.#lock = lock;
-    this.#lease = lease;
-    const sweeps = () => lease.isHeld();
+    const sweeps = () => parts.lease.isHeld();
     this.shared = {
       ...{ replica: options.replica, sweeps, status: () => this.#status(), others: () => this.#others() },
       epoch: () => this.epoch,
@@ -177,7 +145,7 @@ export class HostDatabase extends KubernetesStore {
   #words(): ReplicaWords {
     const { audit, journal } = this.#saidBefore;
     const lagMs = Number.isFinite(this.silentMs) ? Math.round(this.silentMs) : undefined;
-    const own: ReplicaWords = { sweeps: this.#lease.isHeld(), ...(lagMs !== undefined && { lagMs }) };
+    const own: ReplicaWords = { sweeps: this.#parts.lease.isHeld(), ...(lagMs !== undefined && { lagMs }) };
     // Until a log is open, its end is the one that was known before.
     return Object.assign(own, audit && { audit }, journal && { journal }, ...this.#told.map((words) => words()));
   }
@@ -208,15 +176,17 @@ export class HostDatabase extends KubernetesStore {
   }
 
   override async start(): Promise<void> {
+    const { host, lease, hidden, rights } = this.#parts;
     try {
       // Nothing else shows that the end of a log was lost, and the first heartbeat writes over it.
-      this.#saidBefore = wordsIn(await wordsOf(this.#host, this.#replica));
-      await super.start();
+      this.#saidBefore = wordsIn(await rights.explain(wordsOf(host, this.#replica)));
+      await rights.open();
+      await rights.explain(super.start());
       if (this.#isNew) await this.#mustHaveCompany();
       await this.#remember();
       this.#rememberOften();
-      this.#lease.start();
-      this.#hidden.start();
+      lease.start();
+      hidden.start();
     } catch (error) {
       await this.stop();
       throw error;
@@ -226,8 +196,10 @@ export class HostDatabase extends KubernetesStore {
   override async stop(): Promise<void> {
     const isOpen = this.state === 'open';
     this.#timer?.cancel();
-    await this.#hidden.stop();
-    await this.#lease.stop();
+    const { hidden, lease, rights } = this.#parts;
+    await hidden.stop();
+    await lease.stop();
+    await rights.stop();
     await super.stop();
     if (isOpen && !this.wasSetBack) await this.#remember().catch(() => undefined);
     if (this.#lock.isOpen) this.#lock.close();
@@ -262,8 +234,8 @@ export class HostDatabase extends KubernetesStore {
   }
 
   #status(): SharedStatus {
-    const { marked } = this.#host;
-    return sharedStatus(this, { replica: this.#replica, hidden: this.#hidden.names, marked });
+    const { host, hidden, rights } = this.#parts;
+    return sharedStatus(this, { replica: this.#replica, hidden: hidden.names, marked: host.marked, rights });
   }
 
   /** The host may rise above its former versions again, and then nothing shows what it has lost. */

@@ -6,6 +6,7 @@ import type { LiveReplica } from '../../../store/kubernetes/live-replicas.ts';
 import type { ChainHead } from '../../audit/chain/chain.ts';
 import { keyPrefix } from '../../keys/book/key-book.ts';
 import { recordText } from './records/marked-records.ts';
+import type { RecordRights } from './records/record-rights.ts';
 
 /** What one replica says of itself. A replica of an older version leaves things out. */
 export interface ReplicaWords {
@@ -55,6 +56,8 @@ export interface SharedStatus {
   isSealed: boolean;
   /** Records that are not believed. */
   aside: number;
+  /** Rights on the records that the account of this replica lacks. */
+  missingRights: number;
   /** What somebody must mend. */
   troubles: readonly string[];
 }
@@ -118,10 +121,20 @@ const mostNamed = 20;
 /** `hidden`: names of records whose label somebody has taken off. `marked`: those that nobody can change, with their keys. */
 export function sharedStatus(
   { replicas, unusable, trouble, place, size, silentMs, sealedAs }: KubernetesStore,
-  { replica, hidden, marked }: { replica: string; hidden: readonly string[]; marked: ReadonlyMap<string, string> },
+  {
+    replica,
+    hidden,
+    marked,
+    rights,
+  }: {
+    replica: string;
+    hidden: readonly string[];
+    marked: ReadonlyMap<string, string>;
+    rights: Pick<RecordRights, 'trouble' | 'lackedCount'>;
+  },
 ): SharedStatus {
   const { live } = replicas;
-  const troubles = trouble === undefined ? [] : [trouble];
+  const troubles = [trouble, rights.trouble].filter((each) => each !== undefined);
   const [first, ...others] = unusable;
   if (first !== undefined) {
     const named = others.slice(0, mostNamed - 1).map(([name]) => `, ${name}`);
@@ -141,6 +154,7 @@ export function sharedStatus(
     replicas: live.map((one) => replicaRow(one, one.replica === replica ? Math.round(silentMs) : undefined)),
     isSealed: sealedAs !== undefined,
     aside: unusable.size,
+    missingRights: rights.lackedCount,
     sweeper: live.find(({ about }) => wordsIn(about).sweeps === true)?.replica,
     lagMs: Math.round(silentMs),
     ...size,

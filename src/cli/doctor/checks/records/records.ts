@@ -1,13 +1,17 @@
 // The checks of a store in a cluster: its namespace, the rights in it, whose records lie there, and how much room is left. Nothing is
 // read but Secrets and quotas.
 import { openCredentials } from '../../../../cluster/credentials/credentials.ts';
-import type { Permission } from '../../../../cluster/permission.ts';
-import { checkNamespace, namesNobody, probe, reviewAll } from '../../../../cluster/wire/probe.ts';
+import { checkNamespace, namesNobody, probe, reviewAll, userOf } from '../../../../cluster/wire/probe.ts';
 import type { ResourceRef } from '../../../../cluster/wire/scope.ts';
 import { openConnection } from '../../../../cluster/wire/transport.ts';
 import { secretsFolder } from '../../../../config/settings/management-settings.ts';
 import { silentLog } from '../../../../log.ts';
 import { provesSecrets } from '../../../../management/keys/folder/data-folder.ts';
+import {
+  lackedText,
+  permissionsOnRecords,
+  roleMend,
+} from '../../../../management/server/host/records/record-rights.ts';
 import { counted, firstLines } from '../../../../object/text/in-words.ts';
 import { isRecord } from '../../../../object/text/json.ts';
 import { wayOutOfSetBack } from '../../../../store/kubernetes/meta-record.ts';
@@ -15,9 +19,8 @@ import { Seals } from '../../../../store/kubernetes/trust/seals.ts';
 import type { Check } from '../../patient/check.ts';
 import { couldNotCheck, type Finding, fault, faultOf, ok, warning } from '../../patient/finding.ts';
 import type { Patient } from '../../patient/patient.ts';
-import { recordRules } from '../../patient/shipped-rules.ts';
 import { knownStore, secretsHere, strayFrom, surveyOf } from '../../patient/stored-records.ts';
-import { userOf } from '../../patient/surplus.ts';
+
 import { noVerdict } from '../rights.ts';
 import { isAgreed, lateSecrets, notBelieved } from './agreement.ts';
 import { isEncrypted } from './encryption.ts';
@@ -70,11 +73,7 @@ const grantsRights: Check = {
   async look(patient) {
     const { namespace } = storeOf(patient).kubernetes;
     const { connection } = patient.recordsCluster;
-    const needed = recordRules.flatMap(({ apiGroups, resources, verbs }) =>
-      apiGroups.flatMap((group) =>
-        resources.flatMap((resource) => verbs.map((verb) => ({ group, resource, verb, namespace }) as Permission)),
-      ),
-    );
+    const needed = permissionsOnRecords(namespace);
     const unanswered: string[] = [];
     const reviews = await reviewAll(connection, needed, (why) => unanswered.push(why));
     if (reviews.includes('nobody')) return faultOf(namesNobody(connection.name));
@@ -83,8 +82,8 @@ const grantsRights: Check = {
     if (denied.length === 0)
       return unanswered.length > 0 ? noVerdict(unanswered) : ok(`${who} has all ${needed.length} in ${namespace}`);
     return fault(`${who} lacks ${counted(denied.length, 'right')} of ${needed.length} in namespace ${namespace}`, {
-      details: denied.map(({ verb, group, resource }) => `${verb} on ${resource}${group && `.${group}`}`),
-      mend: 'apply the Role and the RoleBinding of `hostward docs replicas`, or helm upgrade with management.store.type=kubernetes',
+      details: lackedText(denied),
+      mend: roleMend,
     });
   },
 };

@@ -3,7 +3,7 @@
 // objects by their metadata.
 import type { Clock } from '../../../../clock.ts';
 import type { Answer } from '../../../../cluster/answer.ts';
-import type { ApiRequest, ClusterConnection } from '../../../../cluster/wire/connection.ts';
+import type { ApiRequest, Connection } from '../../../../cluster/wire/connection.ts';
 import { collectionPath, objectPath, type ResourceRef, type WindowScope } from '../../../../cluster/wire/scope.ts';
 import type { Log } from '../../../../log.ts';
 import type { KubeObject } from '../../../../object/meta/object.ts';
@@ -22,7 +22,7 @@ import { HostSideValues } from './host-side-values.ts';
 import { noteMarked } from './marked-records.ts';
 
 export interface HostSecretsOptions {
-  connection: ClusterConnection;
+  connection: Connection;
   namespace: string;
   /** Whose side values are written. */
   replica: string;
