@@ -240,6 +240,12 @@ class Judgement {
     const { history } = this;
     const last = history.last('host', hostKey);
     const now = history.now('host', hostKey);
+    if (last !== undefined && this.isOfFormerMapping(last)) {
+      const { namespace, name } = last.metadata;
+      const because = 'DESIGN 3.17: a former mapping has put it there';
+      this.absent.push({ side: 'host', kind: last.kind, namespace, name, because });
+      return;
+    }
     const kept = now && this.kept.copyOf(now);
     if (kept !== undefined) {
       this.objects.push(kept);
@@ -287,6 +293,21 @@ class Judgement {
       name,
       because: `DESIGN 3.2: ${this.reason(virtual)}`,
     });
+  }
+
+  /** Ours by its own annotations, at the place that only a former configuration gives its key. A mapping changes with a restart (DESIGN 3.17). */
+  private isOfFormerMapping(host: PlainObject): boolean {
+    const { kind, metadata } = host;
+    const key = namedBy(host);
+    if (key === undefined || !(isSynced(kind) ? this.settings.isOn[kind] : isContent(kind))) return false;
+    const isPlaceIn = ({ naming }: Settings): boolean => {
+      const place = naming.place(key.namespace, key.name);
+      return place?.namespace === metadata.namespace && place.name === metadata.name;
+    };
+    const former = this.all.findLast((one) => one.naming.isMapped && isPlaceIn(one));
+    if (former === undefined || isPlaceIn(this.settings)) return false;
+    const virtual = this.history.last('virtual', keyOf(kind, key.namespace, key.name));
+    return ownerOf(host, key, former.naming) === 'ours' && hostMark(host, virtual, CONTROLLED_BY) === undefined;
   }
 
   /**

@@ -164,4 +164,10 @@ export const byHand: readonly Mutant[] = [
     "this.#listenVirtual(services, 'services', (key) => this.#options.world.objectsOfService(key)),",
     "this.#listenVirtual(services, 'services', (key) => [key]),",
   ),
+  other(
+    'what a former mapping has left is not looked for',
+    'daemon/synced/stray-namespaces.ts',
+    '    void this.#look(window, 0);\n  }\n\n  /** Called when',
+    '  }\n\n  /** Called when',
+  ),
 ];

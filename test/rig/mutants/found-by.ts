@@ -28,6 +28,7 @@ export const lastFoundBy: Readonly<Record<string, number | string>> = {
   'copies of objects that are gone stay': 'the tenant deletes',
   'the base is never written': 'a Secret is exported, changed and let go',
   'the namespace label is missing': 'objects are made',
+  'what a former mapping has left is not looked for': 'namespaces are mapped to others',
   'deletes without preconditions': 12,
   'host values flow back although their patches have changed': 36,
   'a copy that names an object elsewhere is waited for': 16,

@@ -85,17 +85,17 @@ async function violationsOf(worker: WorkerProcess, message: ToWorker): Promise<V
   return answer.did === 'play' ? [...answer.line.violations] : [];
 }
 
-/** All seeds of a landing, for the plan also the stories; and first what has found the mistake before. */
+/** All seeds of a landing, for the plan also the stories; and first what has found the mistake before, be it a story. */
 function triesOf(name: string, isOfPlan: boolean): readonly ToWorker[] {
   const step = isOfPlan ? seedsOfScenario : 1;
   const played = Array.from({ length: seeds / step }, (_, nth): ToWorker => {
     return { do: isOfPlan ? 'learn' : 'play', seed: nth * step };
   });
-  const told = isOfPlan
-    ? [...meetingNames, ...storyNames].map((story): ToWorker => ({ do: 'story', seed: 1, name: story }))
-    : [];
-  const all = [...told, ...byChance(played, name)];
   const last = lastFoundBy[name];
+  const told = [...meetingNames, ...storyNames]
+    .filter((story) => isOfPlan || story === last)
+    .map((story): ToWorker => ({ do: 'story', seed: 1, name: story }));
+  const all = [...told, ...byChance(played, name)];
   const isLast = (one: ToWorker): boolean => (one.do === 'story' ? one.name === last : one.seed === last);
   return [...all.filter(isLast), ...all.filter((one) => !isLast(one))];
 }

@@ -85,7 +85,7 @@ export class World {
         ...(scenario.pageItems !== undefined && { pageItems: scenario.pageItems }),
       });
     this.proxies = { virtual: proxy('virtual'), host: proxy('host') };
-    this.people = new People(this.clusters, { isMapped: scenario.isMapped });
+    this.people = new People(this.clusters, scenario);
   }
 
   #proxyEars(): ProxyEars {

@@ -71,6 +71,8 @@ export interface Scenario {
   configurations: readonly object[];
   daemons: number;
   isMapped: boolean;
+  /** A later configuration maps namespaces to other ones. */
+  moves?: boolean;
   /** Daemons speak TLS with both API servers. */
   isTls?: boolean;
   /** Lines of watches come so much later than the answers to writes, as from a server whose cache lags behind. */
@@ -90,6 +92,8 @@ export const hostNamespace = 'vcluster-vc';
 /** The first two may meet on one host name with names that hold "-x-". */
 export const tenantNamespaces = ['t1', 'b-x-t1', 't2'] as const;
 export const mappedNamespace = (namespace: string): string => `h-${namespace}`;
+/** Where another mapping has it. */
+export const movedNamespace = (namespace: string): string => `g-${namespace}`;
 
 /** A lease counts for so long after its last renewal. */
 export function leaseMsOf(configuration: object): number {

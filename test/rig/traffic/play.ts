@@ -9,6 +9,8 @@ import {
   type Content,
   hostNamespace,
   mappedNamespace,
+  movedNamespace,
+  type Scenario,
   type Synced,
   tenantNamespaces,
   virtualCluster,
@@ -25,10 +27,15 @@ const finalizer = 'example.com/looks-on';
 export class People {
   readonly #clusters: Readonly<Record<RigSide, RigCluster>>;
   readonly #isMapped: boolean;
+  readonly #moves: boolean;
 
-  constructor(clusters: Readonly<Record<RigSide, RigCluster>>, { isMapped }: { isMapped: boolean }) {
+  constructor(
+    clusters: Readonly<Record<RigSide, RigCluster>>,
+    { isMapped, moves = false }: Pick<Scenario, 'isMapped' | 'moves'>,
+  ) {
     this.#clusters = clusters;
     this.#isMapped = isMapped;
+    this.#moves = moves;
   }
 
   /** Where vCluster puts the copy of a virtual object. */
@@ -46,7 +53,8 @@ export class People {
   async prepare(): Promise<void> {
     for (const name of tenantNamespaces)
       await this.#send('virtual', 'POST', '/api/v1/namespaces', { metadata: { name } });
-    const onHost = [hostNamespace, ...(this.#isMapped ? tenantNamespaces.map(mappedNamespace) : [])];
+    const mapped = this.#isMapped ? [mappedNamespace, ...(this.#moves ? [movedNamespace] : [])] : [];
+    const onHost = [hostNamespace, ...mapped.flatMap((place) => tenantNamespaces.map(place))];
     for (const name of onHost) await this.#send('host', 'POST', '/api/v1/namespaces', { metadata: { name } });
     await this.play({ do: 'owner', exists: true });
   }

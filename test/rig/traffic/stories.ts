@@ -1,5 +1,13 @@
 // Short stories, each of one thing that makes the daemon write. The daemon is killed at every boundary of every write of each.
-import { type Act, type At, mappedNamespace, type Scenario, type Synced, tenantNamespaces } from './acts.ts';
+import {
+  type Act,
+  type At,
+  mappedNamespace,
+  movedNamespace,
+  type Scenario,
+  type Synced,
+  tenantNamespaces,
+} from './acts.ts';
 
 const web: At = { namespace: 't1', name: 'web' };
 const long: At = { namespace: 't2', name: `long-${'n'.repeat(50)}` };
@@ -33,12 +41,15 @@ const edit = (side: 'virtual' | 'host', resource: Synced, value: string | null, 
 });
 const pause: Act = { do: 'wait', ms: 2_000 };
 
+/** The host namespace of a virtual one; undefined = no namespace is mapped. */
+type Place = ((namespace: string) => string) | 'unmapped';
+
 interface Story {
   before?: readonly Act[];
   acts: readonly Act[];
   patches?: readonly object[];
   /** What a reload puts in place of the first configuration. */
-  other?: { patches?: readonly object[]; hostward?: object };
+  other?: { patches?: readonly object[]; hostward?: object; place?: Place };
   isMapped?: true;
 }
 
@@ -70,6 +81,12 @@ const names = (value: string | null): Act => ({
   value,
 });
 
+const calm: Act = { do: 'calm' };
+const unseen = (...acts: readonly Act[]): readonly Act[] => [
+  { do: 'down', daemon: 0, ms: 3_000 },
+  ...acts.flatMap((act): Act[] => [act, { do: 'wait', ms: 10 }]),
+  { do: 'wait', ms: 4_000 },
+];
 const stories: Readonly<Record<string, Story>> = {
   'objects are made': { acts: [...stood, service(long), slice(3, 'IPv4', long)] },
   'objects stood there before the daemon': { before: stood, acts: [] },
@@ -139,15 +156,24 @@ const stories: Readonly<Record<string, Story>> = {
     other: { patches: [twoWay] },
   },
   'namespaces are mapped': { acts: [...stood, pause, endpoints(9)], isMapped: true },
+  'namespaces are mapped to others': {
+    before: [secret('virtual', 'content-1'), ...stood],
+    acts: [names('secret-a'), pause, calm, ...unseen({ do: 'reload', configuration: 1 }), endpoints(9)],
+    patches: [reference],
+    other: { patches: [reference], place: movedNamespace },
+    isMapped: true,
+  },
+  'namespaces are mapped no longer': {
+    before: [secret('virtual', 'content-1'), ...stood],
+    acts: [names('secret-a'), pause, calm, ...unseen({ do: 'reload', configuration: 1 }), endpoints(9)],
+    patches: [reference],
+    other: { patches: [reference], place: 'unmapped' },
+    isMapped: true,
+  },
 };
 
 export const storyNames: readonly string[] = Object.keys(stories);
 
-const unseen = (...acts: readonly Act[]): readonly Act[] => [
-  { do: 'down', daemon: 0, ms: 3_000 },
-  ...acts.flatMap((act): Act[] => [act, { do: 'wait', ms: 10 }]),
-  { do: 'wait', ms: 4_000 },
-];
 const note = (side: 'virtual' | 'host', key: string, value: string): Act => ({
   ...{ do: 'edit', side, resource: 'endpoints', at: web, field: 'annotations' },
   ...{ key, value },
@@ -157,7 +183,6 @@ const damage = (mark: string): Act => ({ do: 'damage', resource: 'endpoints', at
 /** Both are "a-x-b-x-t1-x-vc" on the host. The one that is made first is not the first of the alphabet. */
 const older: At = { namespace: 't1', name: 'a-x-b' };
 const younger: At = { namespace: 'b-x-t1', name: 'a' };
-const calm: Act = { do: 'calm' };
 /** A Service that vCluster has not copied: it says nothing about who gets its name. */
 const uncopied = (at: At): Act => ({ do: 'service', at, hasSelector: false, isCopied: false });
 const bare = (at: At, version: number): Act => ({ do: 'endpoints', at, version, labels: {}, annotations: {} });
@@ -300,12 +325,13 @@ export const meetingNames: readonly string[] = Object.keys(meetings);
 
 export function storyOf(name: string): Scenario {
   const { before = [], acts, patches = [], other, isMapped = false } = (stories[name] ?? meetings[name]) as Story;
-  const first = configurationOf(patches, { isMapped });
+  const place: Place = isMapped ? mappedNamespace : 'unmapped';
+  const first = configurationOf(patches, { place });
   return {
-    configurations:
-      other === undefined ? [first] : [first, configurationOf(other.patches ?? [], { isMapped, ...other })],
+    configurations: other === undefined ? [first] : [first, configurationOf(other.patches ?? [], { place, ...other })],
     daemons: 1,
     isMapped,
+    moves: other?.place !== undefined,
     kinds: both,
     before,
     acts: [...acts, { do: 'calm' }],
@@ -314,16 +340,21 @@ export function storyOf(name: string): Scenario {
 
 function configurationOf(
   patches: readonly object[],
-  { isMapped, hostward = {} }: { isMapped: boolean; hostward?: object },
+  { place, hostward = {} }: { place: Place; hostward?: object },
 ): object {
-  const byName = Object.fromEntries(tenantNamespaces.map((name) => [name, mappedNamespace(name)]));
+  const mapped = place !== 'unmapped' && {
+    namespaces: {
+      enabled: true,
+      mappings: { byName: Object.fromEntries(tenantNamespaces.map((name) => [name, place(name)])) },
+    },
+  };
   return {
     sync: {
       toHost: {
         endpoints: { enabled: false, patches },
         endpointSlices: { enabled: false, patches },
         secrets: { enabled: true },
-        ...(isMapped && { namespaces: { enabled: true, mappings: { byName } } }),
+        ...mapped,
       },
     },
     hostward: {

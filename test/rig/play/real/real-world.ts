@@ -56,7 +56,7 @@ export class RealWorld {
     const door = (side: RigSide) =>
       new Door({ cluster: this.clusters[side], certificate: certificates[side], daemons });
     this.doors = { virtual: door('virtual'), host: door('host') };
-    this.people = new People(this.clusters, { isMapped: scenario.isMapped });
+    this.people = new People(this.clusters, scenario);
   }
 
   static async open(scenario: Scenario, seed: number): Promise<RealWorld> {
