@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { ManagementSettings } from '../../../../src/config/settings/management-settings.ts';
 import { type Devcluster, startDevcluster } from '../../../../src/devcluster/devcluster.ts';
 import { silentLog } from '../../../../src/log.ts';
-import { ManagementApi } from '../../../../src/management/server/server.ts';
+import { ManagementApi, type ManagementOptions } from '../../../../src/management/server/server.ts';
 import { ApiClient } from '../../../contract/client.ts';
 import { newNamespace } from '../../../contract/store/on-host.ts';
 import { keysPath, type MovedClock, movedClock, people, until } from '../bench.ts';
@@ -45,6 +45,7 @@ export class TwoReplicas {
   }
 
   maxRecords = 10_000;
+  callerLimits: ManagementOptions['callerLimits'] = {};
 
   folders(name: string): { dataDir: string; secretsDir: string } {
     return { dataDir: join(this.folder, name), secretsDir: join(this.folder, `${name}-secrets`) };
@@ -57,10 +58,10 @@ export class TwoReplicas {
 
   make(name: string, settings: Partial<ManagementSettings> = {}): ManagementApi {
     const { store, ...places } = this.management(name);
-    const { maxRecords } = this;
+    const { maxRecords, clock, callerLimits } = this;
     const server = { ...places, ingressListen: undefined, store: { ...store, maxRecords, maxBytes: 10_000_000 } };
     const all = { ...people, ...settings };
-    const api = new ManagementApi({ settings: all, server, clock: this.clock, log: silentLog, version: '0.1.0' });
+    const api = new ManagementApi({ settings: all, server, clock, callerLimits, log: silentLog, version: '0.1.0' });
     this.#opened.push(api);
     return api;
   }
