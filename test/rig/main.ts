@@ -8,6 +8,7 @@ import { type Mutant, mutants } from './mutants/mutants.ts';
 import { playMutants } from './mutants/play-mutants.ts';
 import { boundariesOf } from './play/boundaries.ts';
 import { measuredBounds } from './play/bounds.ts';
+import { playPoints } from './play/points.ts';
 import { playProcesses } from './play/real/play-processes.ts';
 import { play } from './play/run.ts';
 import { greatestSeed, placedSchedule, scenarioOf, seedsOfScenario } from './play/schedule.ts';
@@ -21,6 +22,7 @@ import { storyNames } from './traffic/stories.ts';
 const usage = `npm run rig -- --seeds N [--from SEED] [--report FILE] [--jobs N]   plays N seeds
 npm run rig -- --replay SEED                                         plays one seed and says each step
 npm run rig -- --boundaries [--story NAME]                           kills the daemon at every boundary of every write
+npm run rig -- --points [--story NAME] [--jobs N]                     places each fault at each request of each story
 npm run rig -- --bounds                                              each bound of the daemon, measured beside its limit
 npm run rig -- --processes N [--from SEED] [--jobs N]                plays N scenarios with daemons as processes, signals and TCP, in real time
 npm run rig -- --soak SEED [--minutes N] [--seconds N]               an hour of virtual time with reloads: memory and handles
@@ -46,6 +48,7 @@ async function command(words: readonly string[]): Promise<number> {
       replay: { type: 'string' },
       processes: { type: 'string' },
       boundaries: { type: 'boolean', default: false },
+      points: { type: 'boolean', default: false },
       bounds: { type: 'boolean', default: false },
       story: { type: 'string' },
       first: { type: 'boolean', default: false },
@@ -85,7 +88,9 @@ async function command(words: readonly string[]): Promise<number> {
   }
   if (values.soak !== undefined) return playSoak(values.soak, values);
   if (values.bounds) return playBounds();
-  if (values.boundaries) return playBoundaries(values.story);
+  const stories = storiesNamed(values.story);
+  if (values.points) return playPoints({ stories, jobs, tell: print });
+  if (values.boundaries) return playBoundaries(stories);
   if (values.seeds === undefined) throw new UsageFault('say --seeds N, --replay SEED or --boundaries');
   const seeds = wholeNumber('--seeds', values.seeds, 1, greatestSeed);
   const from = wholeNumber('--from', values.from, 0, greatestSeed - seeds + 1);
@@ -104,12 +109,16 @@ function mutantsNamed(name: string): readonly Mutant[] {
   throw new UsageFault(`--mutant is one of: ${mutants.map((one) => one.name).join('; ')}; found "${name}"`);
 }
 
+function storiesNamed(only: string | undefined): readonly string[] {
+  if (only === undefined) return storyNames;
+  if (storyNames.includes(only)) return [only];
+  throw new UsageFault(`--story is one of: ${storyNames.join('; ')}; found "${only}"`);
+}
+
 /** One process plays them, since most of them take a quarter of a second. */
-async function playBoundaries(only: string | undefined): Promise<number> {
-  if (only !== undefined && !storyNames.includes(only))
-    throw new UsageFault(`--story is one of: ${storyNames.join('; ')}; found "${only}"`);
+async function playBoundaries(stories: readonly string[]): Promise<number> {
   let [all, bad] = [0, 0];
-  for (const story of only === undefined ? storyNames : [only]) {
+  for (const story of stories) {
     let count = 0;
     for await (const { nth, moment, faults } of boundariesOf(story)) {
       count++;
@@ -121,7 +130,7 @@ async function playBoundaries(only: string | undefined): Promise<number> {
     if (count === 0) bad++;
     all += count;
   }
-  print(`${all} boundaries in ${only === undefined ? storyNames.length : 1} stories, ${bad} do not converge`);
+  print(`${all} boundaries in ${stories.length} stories, ${bad} do not converge`);
   return bad === 0 ? 0 : 1;
 }
 

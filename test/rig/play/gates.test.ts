@@ -1,12 +1,14 @@
-// Each gate of the rig trips: a bound that is not kept, a fault that does not strike, a crash that costs more than one write, memory that grows, and a violation
+// Each gate of the rig trips: a bound that is not kept, a fault that does not strike, a crash that costs more than one write, a fault at some request that breaks a rule, memory that grows, and a violation
 // is cut down to what it needs.
 import { describe, expect, it } from 'vitest';
 import type { PlacedFault } from '../faults/placed.ts';
+import type { RigDaemon } from '../stage/rig-daemon.ts';
 import type { Act } from '../traffic/acts.ts';
 import { storyOf } from '../traffic/stories.ts';
 import { faultsOf } from './boundaries.ts';
 import { type Bound, bounds, measuredBounds } from './bounds.ts';
 import { minimised } from './minimise.ts';
+import { pointsOf } from './points.ts';
 import type { Played, Schedule } from './run.ts';
 import { grown, type SoakRound } from './soak.ts';
 
@@ -50,6 +52,29 @@ describe('faultsOf() of a crash at a boundary', () => {
     ['a violation', { violations: [{ oracle: 'S6', kind: 'x', what: 'y', atMs: 0 }] }, ['S6: y']],
   ])('says what a run with %s has otherwise', (_, of, faults) => {
     expect(faultsOf(run(), run(of))).toEqual(faults);
+  });
+});
+
+describe('pointsOf()', { timeout }, () => {
+  const story = 'objects stood there before the daemon';
+  it('places the faults of a class at each request that they can strike, and breaks no rule with a daemon that keeps them', async () => {
+    const { placed, struck, broken } = await pointsOf(story, 'F31');
+    expect(placed).toBeGreaterThan(3);
+    expect(struck).toBeGreaterThan(0);
+    expect(broken).toEqual([]);
+  });
+
+  it('says which faults break a rule, and what the oracles said', async () => {
+    const windows = [{ window: 'host endpoints', provenSecondsAgo: 500 }];
+    const corrupt = (daemon: RigDaemon) => {
+      const of = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(daemon), 'status');
+      Object.defineProperty(daemon, 'status', { get: () => ({ ...of?.get?.call(daemon), windows }) });
+    };
+    // A daemon that is killed is followed by an honest one.
+    const { placed, broken } = await pointsOf(story, 'F31', { corrupt });
+    expect(broken).toHaveLength(placed);
+    expect(broken[0]).toMatchObject({ fault: { recipe: 'giant line', nth: 1 } });
+    expect(broken[0]?.said.join()).toContain('proven');
   });
 });
 

@@ -224,7 +224,8 @@ function featuresOf(seed: number): Features {
 
 let drawn: { scenario: number; features: Features } | undefined;
 
-function placed({ recipe, side, verb }: Cell, chance: Chance, seen: Played['seen']): PlacedFault {
+/** At one of the requests that were seen, the early ones more often. */
+export function placed({ recipe, side, verb }: Cell, chance: Chance, seen: Played['seen']): PlacedFault {
   return {
     class: recipe.class,
     recipe: recipe.name,

@@ -4,6 +4,7 @@ import { flushCompileCache } from 'node:module';
 import type { SeedLine } from '../report/tally.ts';
 import { storyOf } from '../traffic/stories.ts';
 import { minimised } from './minimise.ts';
+import { type Points, pointsOf } from './points.ts';
 import { type Played, play, type Schedule } from './run.ts';
 import { learnedSchedule, placedSchedule } from './schedule.ts';
 
@@ -12,9 +13,12 @@ export type ToWorker =
   /** The scenario of the seed, without its faults. */
   | { do: 'learn'; seed: number }
   | { do: 'story'; seed: number; name: string }
+  /** The faults of one class, at each request of the story. */
+  | { do: 'points'; seed: number; name: string; ofClass: string }
   | { do: 'minimise'; seed: number; oracle: string; kind: string };
 export type FromWorker =
   | { did: 'play'; line: SeedLine }
+  | { did: 'points'; points: Points }
   | { did: 'minimise'; schedule: Schedule; runs: number }
   | { did: 'fail'; seed: number; error: string };
 
@@ -47,6 +51,7 @@ function lineOf(
 
 async function serve(message: ToWorker): Promise<FromWorker> {
   if (message.do === 'play') return { did: 'play', line: await playSeed(message.seed) };
+  if (message.do === 'points') return { did: 'points', points: await pointsOf(message.name, message.ofClass) };
   const started = process.cpuUsage();
   if (message.do === 'story') {
     const played = await play({ seed: message.seed, scenario: storyOf(message.name), faults: [] });
