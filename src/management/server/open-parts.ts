@@ -213,7 +213,7 @@ function withWayOut(error: unknown, { shared }: Database): unknown {
   if (!(error instanceof StoreFault)) return error;
   if (error.code !== 'STORE_CORRUPT' && error.code !== 'STORE_RECORD_ASIDE') return error;
   const { code, message, cause } = error;
-  const ofRecord = message.includes('a newer version')
+  const ofRecord = message.includes(': a newer version')
     ? 'start that version here too'
     : 'put the old data of that Secret back, or see `hostward docs replicas`';
   const wayOut =

@@ -8,7 +8,7 @@ import type { Intake, StoreSize } from './intake.ts';
 import type { MetaRecord } from './meta-record.ts';
 import type { OpenQuestions } from './open-questions.ts';
 import type { HostRecord, HostRecords } from './records/host-records.ts';
-import { nameOf, recordData } from './records/record-format.ts';
+import { isOfNewer, nameOf, recordData } from './records/record-format.ts';
 import { mostTold } from './trust/graves.ts';
 import { placeOf } from './trust/last-seen.ts';
 
@@ -77,7 +77,11 @@ export class RecordWriter {
       if (!intake.aside.has(found.name)) return;
     }
     const why = intake.aside.get(found.name) ?? (read.kind === 'unusable' ? read.why : 'it is another record');
-    throw new StoreFault('STORE_RECORD_ASIDE', `Cannot read record "${found.name}" in ${host.place}: ${why}`);
+    const says = isOfNewer(why) && {
+      says: 'a newer version of the server has written this record, and this replica cannot read it, so nothing was changed; try again, or ask an operator to update all replicas',
+    };
+    const message = `Cannot read record "${found.name}" in ${host.place}: ${why}`;
+    throw new StoreFault('STORE_RECORD_ASIDE', message, { ...says });
   }
 
   /** Undefined = somebody else has changed the record. */

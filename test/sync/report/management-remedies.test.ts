@@ -33,7 +33,7 @@ const shared = sharedStatus(
   { ...store, size: {}, silentMs: 0, sealedAs: undefined } as unknown as Parameters<typeof sharedStatus>[0],
   {
     replica: 'r',
-    hidden: ['hostward-key-7'],
+    hidden: { names: ['hostward-key-7'], inTheWay: [] },
     marked: new Map([['hw-3', '/registry/ownedaccesskeys/ci']]),
     rights: { lackedCount: 0, trouble: undefined },
   },
@@ -69,7 +69,7 @@ it('counts one record and several', () => {
   const { troubles: several } = sharedStatus(two as unknown as Parameters<typeof sharedStatus>[0], {
     replica: 'r',
     rights: { lackedCount: 0, trouble: undefined },
-    hidden: ['hostward-key-7', 'hostward-key-8'],
+    hidden: { names: ['hostward-key-7', 'hostward-key-8'], inTheWay: [] },
     marked: new Map([
       ['hw-3', '/registry/ownedaccesskeys/ci'],
       ['hw-4', '/hostward/view'],

@@ -101,8 +101,10 @@ export async function surveyOf(
       const found = recordOf(object);
       if (found === undefined) return void foreign.push(object.metadata.name ?? '');
       if (isMarked(object)) marked.push({ name: found.name, what: recordText(found.data['key'] ?? '', keyPrefix) });
-      const forged = seals?.fault(found);
-      const read: ReadRecord = forged === undefined ? readRecord(found, 0) : { kind: 'unusable', why: forged };
+      // In the order of a replica: a newer version may seal in another way.
+      const plain = readRecord(found, 0);
+      const forged = plain.kind === 'unusable' ? undefined : seals?.fault(found);
+      const read: ReadRecord = forged === undefined ? plain : { kind: 'unusable', why: forged };
       if (found.name === metaName) meta = read.kind === 'meta' ? read.meta : 'why' in read ? read.why : undefined;
       // It is the first of the list, which is in order of the names.
       if (read.kind === 'meta') seals?.useStore(read.meta.store);

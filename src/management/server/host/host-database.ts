@@ -235,7 +235,7 @@ export class HostDatabase extends KubernetesStore {
 
   #status(): SharedStatus {
     const { host, hidden, rights } = this.#parts;
-    return sharedStatus(this, { replica: this.#replica, hidden: hidden.names, marked: host.marked, rights });
+    return sharedStatus(this, { replica: this.#replica, hidden, marked: host.marked, rights });
   }
 
   /** The host may rise above its former versions again, and then nothing shows what it has lost. */

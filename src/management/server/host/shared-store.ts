@@ -3,8 +3,10 @@ import { counted } from '../../../object/text/in-words.ts';
 import { isRecord, parsedJson } from '../../../object/text/json.ts';
 import type { KubernetesStore } from '../../../store/kubernetes/kubernetes-store.ts';
 import type { LiveReplica } from '../../../store/kubernetes/live-replicas.ts';
+import { isOfNewer } from '../../../store/kubernetes/records/record-format.ts';
 import type { ChainHead } from '../../audit/chain/chain.ts';
 import { keyPrefix } from '../../keys/book/key-book.ts';
+import type { HiddenRecords } from './records/hidden-records.ts';
 import { recordText } from './records/marked-records.ts';
 import type { RecordRights } from './records/record-rights.ts';
 
@@ -118,7 +120,7 @@ function isHead(value: unknown): value is ChainHead {
 /** Of records that are left aside, in one sentence. */
 const mostNamed = 20;
 
-/** `hidden`: names of records whose label somebody has taken off. `marked`: those that nobody can change, with their keys. */
+/** `hidden`: what the watch does not show. `marked`: those that nobody can change, with their keys. */
 export function sharedStatus(
   { replicas, unusable, trouble, place, size, silentMs, sealedAs }: KubernetesStore,
   {
@@ -128,24 +130,35 @@ export function sharedStatus(
     rights,
   }: {
     replica: string;
-    hidden: readonly string[];
+    hidden: Pick<HiddenRecords, 'names' | 'inTheWay'>;
     marked: ReadonlyMap<string, string>;
     rights: Pick<RecordRights, 'trouble' | 'lackedCount'>;
   },
 ): SharedStatus {
   const { live } = replicas;
   const troubles = [trouble, rights.trouble].filter((each) => each !== undefined);
-  const [first, ...others] = unusable;
-  if (first !== undefined) {
-    const named = others.slice(0, mostNamed - 1).map(([name]) => `, ${name}`);
-    const more = others.length > named.length ? ` and ${others.length - named.length} more` : '';
+  const newer = [...unusable].filter(([, why]) => isOfNewer(why));
+  const doubted = [...unusable].filter(([, why]) => !isOfNewer(why));
+  if (doubted.length > 0) {
+    const [are, give] = doubted.length === 1 ? ['is', 'lets'] : ['are', 'let'];
     troubles.push(
-      `${counted(unusable.size, 'record')} in ${place} ${unusable.size === 1 ? 'is not believed and lets' : 'are not believed and let'} nobody in: ${first[0]} (${first[1]})${named.join('')}${more}; the log names all with their reasons, and \`hostward doctor\` says what to do`,
+      `${counted(doubted.length, 'record')} in ${place} ${are} not believed and ${give} nobody in: ${namedText(doubted)}; the log names all with their reasons, and \`hostward doctor\` says what to do`,
     );
   }
-  if (hidden.length > 0)
+  if (newer.length > 0) {
+    const [are, give] = newer.length === 1 ? ['is', 'lets'] : ['are', 'let'];
     troubles.push(
-      `${counted(hidden.length, 'record')} in ${place} ${hidden.length === 1 ? 'has lost its label and counts' : 'have lost their label and count'} as deleted; the first is ${hidden[0]}: delete the Secret; the log names all`,
+      `${counted(newer.length, 'record')} in ${place} ${are} of a newer version of Hostward and ${give} nobody in here: ${namedText(newer)}; run that version, or a newer one, on all replicas`,
+    );
+  }
+  const { names, inTheWay } = hidden;
+  if (names.length > 0)
+    troubles.push(
+      `${counted(names.length, 'record')} in ${place} ${names.length === 1 ? 'has lost its label and counts' : 'have lost their label and count'} as deleted; the first is ${names[0]}: delete the Secret; the log names all`,
+    );
+  if (inTheWay.length > 0)
+    troubles.push(
+      `${counted(inTheWay.length, 'Secret')} of another type in ${place} ${inTheWay.length === 1 ? 'has the name of a record, which counts' : 'have the names of records, which count'} as deleted; the first is ${inTheWay[0]}: delete the Secret; the log names all`,
     );
   const [fixed] = marked;
   if (fixed !== undefined) troubles.push(markedText(fixed, marked.size, place));
@@ -159,6 +172,13 @@ export function sharedStatus(
     lagMs: Math.round(silentMs),
     ...size,
   };
+}
+
+function namedText([first, ...others]: readonly [string, string][]): string {
+  if (first === undefined) return '';
+  const named = others.slice(0, mostNamed - 1).map(([name]) => `, ${name}`);
+  const more = others.length > named.length ? ` and ${others.length - named.length} more` : '';
+  return `${first[0]} (${first[1]})${named.join('')}${more}`;
 }
 
 function markedText([name, key]: [string, string], count: number, place: string): string {

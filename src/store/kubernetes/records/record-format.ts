@@ -4,7 +4,10 @@ import { createHash } from 'node:crypto';
 import type { StoredRecord } from '../../store.ts';
 import type { HostRecord } from './host-records.ts';
 
-/** A record of a later format is left alone: a newer program has written it. */
+/**
+ * A record of a later format is left alone: a newer program has written it. A field that this program does not know is lost with its next
+ * write of the record, so what an older replica must not lose, or not believe, needs a later format.
+ */
 const recordFormat = 2;
 /** Records of format 1 have no seal. A program that knows no seals does not start on a store that has them. */
 const unsealedFormat = 1;
@@ -77,6 +80,11 @@ export function isReplicaName(name: string): boolean {
   return name.startsWith(replicaPrefix);
 }
 
+/** Of a Secret of any type: true if it stands where a record does, or may be made. */
+export function isNameOfRecord(name: string): boolean {
+  return name === metaName || isReplicaName(name) || /^hw-[0-9a-v]{32}$/.test(name);
+}
+
 /**
  * `known`: the record that is replaced. Its version is written too: for the host, a write of the same data is no change. `after`: a
  * version that the writer knew. Both tell an old record that somebody puts back from a new one.
@@ -113,12 +121,18 @@ export function replicaData(
   return { format: String(unsealedFormat), replica, beat: String(beat), about, ...sight, putBack: told };
 }
 
+const ofNewer = 'a newer version has written it';
+
+/** A reason to leave a record aside that is no fault of the record: nobody has touched it, and the newer version serves it. */
+export function isOfNewer(why: string): boolean {
+  return why.startsWith(ofNewer);
+}
+
 export function readRecord({ name, version, data }: HostRecord, offset: number): ReadRecord {
   const format = Number(data['format']);
   if (!Number.isInteger(format) || format < 1) return { kind: 'unusable', why: 'it is damaged, or of another program' };
   const newest = name === metaName ? recoveringFormat : recordFormat;
-  if (format > newest)
-    return { kind: 'unusable', why: `a newer version has written it in format ${format}; this one reads ${newest}` };
+  if (format > newest) return { kind: 'unusable', why: `${ofNewer} in format ${format}; this one reads ${newest}` };
   if (name === metaName) return readMeta(data, format === recoveringFormat);
   if (isReplicaName(name)) return readReplica(data);
   const { key, value, created } = data;

@@ -31,7 +31,7 @@ const change = async (name: string, body: object) => {
 const ask = async (method: string, path: string, body?: object) => {
   const headers = method === 'PATCH' ? merge.headers : {};
   const sent = { headers, ...(body && { body }) };
-  const { status, json } = await both.client(a).request(method, `${keysPath}/${path}`, sent);
+  const { status, json } = await both.client(a).request(method, path === '' ? keysPath : `${keysPath}/${path}`, sent);
   return { code: status, message: String((json as { message?: string }).message) };
 };
 const troubles = () => (a.api.status().store?.troubles ?? []).join('\n');
@@ -81,6 +81,150 @@ describe('a record that is marked immutable', () => {
     expect(troubles()).toContain('the access key "old"');
     expect(await both.use(a, 'root', both.admin)).toBe(200);
     expect((await ask('DELETE', 'old')).code).toBe(200);
+  });
+});
+
+describe('a Secret that somebody has moved', () => {
+  const place = '/api/v1/namespaces';
+  const secrets = () => `${place}/${both.namespace}/secrets`;
+  type Secret = { metadata: { name: string; labels: object }; type: string; data: Record<string, string> };
+  const read = async (key: string): Promise<Secret> => {
+    const { json } = await host.request('GET', `${secrets()}/${secretOf(key)}`);
+    const { metadata, type, data } = json as Secret;
+    return { metadata: { name: metadata.name, labels: metadata.labels }, type, data };
+  };
+  const make = async (secret: Secret, at = secrets()) =>
+    expect((await host.request('POST', at, { body: { apiVersion: 'v1', kind: 'Secret', ...secret } })).status).toBe(
+      201,
+    );
+  const remove = async (name: string) =>
+    expect((await host.request('DELETE', `${secrets()}/${name}`)).status).toBe(200);
+  const named = (secret: Secret, name: string) => ({ ...secret, metadata: { ...secret.metadata, name } });
+  const lookAgain = async (says: RegExp) => {
+    let asked = 0;
+    await both.until(() => {
+      // The look for what the watch does not show. To fire again would end its requests, which have as long.
+      if (asked++ % 30 === 0) both.clock.fire(60_000);
+      return says.test(troubles());
+    }, `the trouble ${says}`);
+  };
+
+  it.each([
+    {
+      how: 'copied under another name',
+      move: (secret: Secret) => make(named(secret, 'copied')),
+      uses: 200,
+      says: /1 record in .* is not believed and lets nobody in: copied \(its name does not belong to its key\)/,
+      left: 'copied',
+      asked: 200,
+    },
+    {
+      how: 'renamed',
+      move: async (secret: Secret) => {
+        await remove(secret.metadata.name);
+        await make(named(secret, 'renamed'));
+      },
+      uses: 401,
+      says: /is not believed and lets nobody in: renamed \(its name does not belong to its key\)/,
+      left: 'renamed',
+      asked: 404,
+    },
+    {
+      how: 'renamed to the name of another record',
+      move: async (secret: Secret) => {
+        await remove(secret.metadata.name);
+        await make(named(secret, secretOf('nobody')));
+      },
+      uses: 401,
+      says: /is not believed and lets nobody in: hw-[0-9a-v]{32} \(its name does not belong to its key\)/,
+      left: () => secretOf('nobody'),
+      asked: 404,
+    },
+    {
+      how: 'made again',
+      move: async (secret: Secret) => {
+        await remove(secret.metadata.name);
+        await make(secret);
+      },
+      uses: 401,
+      says: /is not believed and lets nobody in: hw-[0-9a-v]{32} \(it is an older version of this record/,
+      asked: 503,
+    },
+    {
+      how: 'made again with another type',
+      move: async (secret: Secret) => {
+        await remove(secret.metadata.name);
+        await make({ ...secret, type: 'Opaque' });
+      },
+      uses: 401,
+      says: /1 Secret of another type in .* has the name of a record, which counts as deleted; the first is hw-[0-9a-v]{32}: delete the Secret/,
+      asked: 503,
+    },
+    {
+      how: 'made again without its label',
+      move: async (secret: Secret) => {
+        await remove(secret.metadata.name);
+        await make({ ...secret, metadata: { ...secret.metadata, labels: {} } });
+      },
+      uses: 401,
+      says: /1 record in .* has lost its label and counts as deleted; the first is hw-[0-9a-v]{32}: delete the Secret/,
+      asked: 503,
+    },
+  ])(
+    '$how is named, lets nobody in, and is over when it is deleted',
+    async ({ how, move, uses, says, left, asked }) => {
+      const key = how.replaceAll(' ', '-');
+      const value = await both.makeKey(a, key);
+      const secret = await read(key);
+      await move(secret);
+      await lookAgain(says);
+      expect(await both.use(a, key, value)).toBe(uses);
+      expect((await ask('GET', key)).code).toBe(asked);
+      if (asked === 503)
+        expect((await ask('POST', '', { metadata: { name: key }, spec: { user: 'alice' } })).code).toBe(503);
+      expect(await both.use(a, 'root', both.admin)).toBe(200);
+      await remove(typeof left === 'function' ? left() : (left ?? secret.metadata.name));
+      await lookAgain(/^$/);
+      if (uses === 200) return void expect(await both.use(a, key, value)).toBe(200);
+      expect(await both.use(a, key, await both.makeKey(a, key))).toBe(200);
+    },
+  );
+
+  it('into another namespace is a deleted key here, and says nothing there', async () => {
+    const value = await both.makeKey(a, 'abroad');
+    const secret = await read('abroad');
+    await host.request('POST', place, { body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'abroad' } } });
+    await make(secret, `${place}/abroad/secrets`);
+    await remove(secret.metadata.name);
+    await both.until(async () => (await both.use(a, 'abroad', value)) === 401, 'the refusal');
+    expect(troubles()).toBe('');
+  });
+});
+
+describe('a record of a newer version', () => {
+  it('is left as it is, lets nobody in here, and the way out is that version and not kubectl', async () => {
+    const value = await both.makeKey(a, 'later');
+    const format = Buffer.from('3').toString('base64');
+    await change(secretOf('later'), { data: { format } });
+    await both.until(() => troubles() !== '', 'the trouble');
+    expect(troubles()).toMatch(
+      /^1 record in namespace .* is of a newer version of Hostward and lets nobody in here: hw-\S+ \(a newer version has written it in format 3; this one reads 2\); run that version, or a newer one, on all replicas$/,
+    );
+    expect(await both.use(a, 'later', value)).toBe(401);
+    const refused = [
+      await ask('GET', 'later'),
+      await ask('PATCH', 'later', { spec: { disabled: true } }),
+      await ask('DELETE', 'later'),
+      await ask('POST', '', { metadata: { name: 'later' }, spec: { user: 'alice' } }),
+    ];
+    for (const { code, message } of refused) {
+      expect(code).toBe(503);
+      expect(message).toContain('a newer version of the server has written this record');
+      expect(message).not.toContain('by hand');
+    }
+    const { json } = await host.request('GET', `/api/v1/namespaces/${both.namespace}/secrets/${secretOf('later')}`);
+    expect((json as { data: { format: string } }).data.format).toBe(format);
+    expect(await both.use(a, 'root', both.admin)).toBe(200);
   });
 });
 

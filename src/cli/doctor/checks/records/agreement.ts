@@ -2,6 +2,7 @@
 import { compareWith } from '../../../../management/keys/callers/ruling-configuration.ts';
 import { pepperInUse, type Secrets } from '../../../../management/keys/folder/data-folder.ts';
 import { counted, firstLines } from '../../../../object/text/in-words.ts';
+import { isNameOfRecord, isOfNewer } from '../../../../store/kubernetes/records/record-format.ts';
 import type { Check } from '../../patient/check.ts';
 import { type Finding, fault, ok, warning } from '../../patient/finding.ts';
 import type { StoredRecords } from '../../patient/stored-records.ts';
@@ -65,17 +66,37 @@ export function lateSecrets(proof: string | undefined, { peppers }: Secrets, fol
   );
 }
 
-export function notBelieved({ unusable, marked, meta }: StoredRecords, namespace: string): Finding | undefined {
-  const [verb, effect] = unusable.length === 1 ? ['is', 'lets'] : ['are', 'let'];
-  if (unusable.length > 0)
+export function notBelieved(
+  { unusable, marked, meta, foreign }: StoredRecords,
+  namespace: string,
+): Finding | undefined {
+  const newer = unusable.filter(({ why }) => isOfNewer(why));
+  const doubted = unusable.filter(({ why }) => !isOfNewer(why));
+  const lines = (records: StoredRecords['unusable']) =>
+    firstLines(
+      records.map(({ name, why }) => `${name}: ${why}`),
+      namesShown,
+    );
+  if (doubted.length > 0)
     return warning(
-      `${counted(unusable.length, 'record')} in ${namespace} ${verb} not believed and ${effect} nobody in`,
+      `${counted(doubted.length, 'record')} in ${namespace} ${doubted.length === 1 ? 'is not believed and lets' : 'are not believed and let'} nobody in`,
       {
-        details: firstLines(
-          unusable.map(({ name, why }) => `${name}: ${why}`),
-          namesShown,
-        ),
-        mend: `kubectl -n ${namespace} get secret ${unusable[0]?.name} -o yaml   # delete it, or put back the data that it had last; where a replica has started since, only "hostward store recover" names the key and disables it`,
+        details: lines([...doubted, ...newer]),
+        mend: `kubectl -n ${namespace} get secret ${doubted[0]?.name} -o yaml   # delete it, or put back the data that it had last; where a replica has started since, only "hostward store recover" names the key and disables it`,
+      },
+    );
+  if (newer.length > 0)
+    return warning(
+      `${counted(newer.length, 'record')} in ${namespace} ${newer.length === 1 ? 'is of a newer version of Hostward, and lets' : 'are of a newer version of Hostward, and let'} nobody in on replicas of this one`,
+      { details: lines(newer), mend: 'run that version, or a newer one, on all replicas; nothing is damaged' },
+    );
+  const inTheWay = foreign.filter(isNameOfRecord);
+  if (inTheWay.length > 0)
+    return warning(
+      `${counted(inTheWay.length, 'Secret')} of another type in ${namespace} ${inTheWay.length === 1 ? 'has the name of a record, which counts' : 'have the names of records, which count'} as deleted and cannot be made again`,
+      {
+        details: firstLines(inTheWay, namesShown),
+        mend: `kubectl -n ${namespace} delete secret ${inTheWay[0]}   # the type of a Secret cannot be changed: make the key again`,
       },
     );
   if (marked.length > 0)

@@ -1,9 +1,12 @@
-// Looks once a minute for records whose label somebody has taken off: the watch of the records shows them as deleted, so no replica can
-// tell them from keys that were revoked, and a create under the same name is refused. In: a connection. Out: names of Secrets.
+// Looks once a minute for what the watch of the records shows as deleted although a Secret is there, so that no replica can tell it from a
+// key that was revoked, and a create under the same name is refused: a record whose label somebody has taken off, and a Secret of another
+// type under the name of a record. In: a connection. Out: names of Secrets.
 import { type Clock, pause } from '../../../../clock.ts';
 import { listPages } from '../../../../cluster/window/list-pages.ts';
 import type { Connection } from '../../../../cluster/wire/connection.ts';
+import type { WindowScope } from '../../../../cluster/wire/scope.ts';
 import type { Log } from '../../../../log.ts';
+import { isNameOfRecord } from '../../../../store/kubernetes/records/record-format.ts';
 import { recordLabel, recordType, secretsResource } from './host-secrets.ts';
 
 const everyMs = 60_000;
@@ -12,8 +15,10 @@ export class HiddenRecords {
   readonly #options: { connection: Connection; namespace: string; clock: Clock; log: Log };
   readonly #stop = new AbortController();
   #running: Promise<void> = Promise.resolve();
-  /** In the order of the host. */
+  /** Records without a label, in the order of the host. */
   names: readonly string[] = [];
+  /** Secrets of other programs that have the names of records. */
+  inTheWay: readonly string[] = [];
 
   constructor(options: { connection: Connection; namespace: string; clock: Clock; log: Log }) {
     this.#options = options;
@@ -38,22 +43,31 @@ export class HiddenRecords {
 
   /** A host that does not answer is reported elsewhere. */
   async #look(): Promise<void> {
-    const { connection, namespace, log } = this.#options;
+    const hidden = await this.#listed({ labelSelector: `!${recordLabel}`, fieldSelector: `type=${recordType}` });
+    this.#tell(hidden, this.names, 'record of the store has lost its label and counts as deleted');
+    this.names = hidden ?? this.names;
+    const others = await this.#listed({ labelSelector: undefined, fieldSelector: `type!=${recordType}` });
+    const inTheWay = others?.filter(isNameOfRecord);
+    this.#tell(inTheWay, this.inTheWay, 'a Secret of another type has the name of a record');
+    this.inTheWay = inTheWay ?? this.inTheWay;
+  }
+
+  async #listed(selected: Pick<WindowScope, 'labelSelector' | 'fieldSelector'>): Promise<string[] | undefined> {
+    const { connection, namespace } = this.#options;
     const found: string[] = [];
     const end = await listPages({
       connection,
-      scope: {
-        ...{ ref: secretsResource, namespace },
-        ...{ labelSelector: `!${recordLabel}`, fieldSelector: `type=${recordType}` },
-      },
+      scope: { ref: secretsResource, namespace, ...selected },
       signal: this.#stop.signal,
       page: () => {},
       accept: ({ metadata }) => found.push(metadata.name ?? ''),
     });
-    if (end.kind !== 'listed') return;
-    for (const record of found.filter((name) => !this.names.includes(name)))
-      log.error({ component: 'management', record }, 'record of the store has lost its label and counts as deleted');
-    this.names = found;
+    return end.kind === 'listed' ? found : undefined;
+  }
+
+  #tell(found: readonly string[] | undefined, before: readonly string[], says: string): void {
+    for (const record of found ?? [])
+      if (!before.includes(record)) this.#options.log.error({ component: 'management', record }, says);
   }
 }
 
