@@ -49,7 +49,7 @@ var faults = []struct {
 		return false
 	}},
 	{"a GET says that a key is not there", func(h *History) bool {
-		for _, op := range h.Ops[len(h.Ops)/2:] {
+		for _, op := range fromMiddle(h.Ops) {
 			if op.Kind == "get" && op.Out != nil && livesOn(h, op) {
 				op.Out, op.Result = nil, resultAbsent
 				return true
@@ -72,7 +72,7 @@ var faults = []struct {
 		return false
 	}},
 	{"a list is without one key", func(h *History) bool {
-		for _, op := range h.Ops[len(h.Ops)/2:] {
+		for _, op := range fromMiddle(h.Ops) {
 			for _, name := range names {
 				if _, ok := op.Items[name]; ok && op.Asked == "" {
 					delete(op.Items, name)
@@ -83,7 +83,7 @@ var faults = []struct {
 		return false
 	}},
 	{"a write was acknowledged that others never saw", func(h *History) bool {
-		for _, op := range h.Ops[len(h.Ops)/2:] {
+		for _, op := range fromMiddle(h.Ops) {
 			if op.Kind == "put" && op.Result == resultConflict && op.Pre != 0 {
 				op.Result = resultOK
 				op.Out = &Seen{op.Pre + 1, "nobody", op.Text, op.Label}
@@ -98,7 +98,7 @@ var faults = []struct {
 		return true
 	}},
 	{"a write with a precondition overwrote a newer one", func(h *History) bool {
-		for _, op := range h.Ops[len(h.Ops)/2:] {
+		for _, op := range fromMiddle(h.Ops) {
 			if op.Kind == "put" && op.Result == resultOK && op.Pre != 0 {
 				op.Pre--
 				return true
@@ -110,7 +110,7 @@ var faults = []struct {
 
 // alter puts the events of one stretch in another order, around its middle.
 func alter(h *History, order func(int) []int, around int) bool {
-	for _, stretch := range h.Stretches[len(h.Stretches)/2:] {
+	for _, stretch := range slices.Concat(h.Stretches[len(h.Stretches)/2:], h.Stretches[:len(h.Stretches)/2]) {
 		n := len(stretch.Events) / 2
 		if n <= around || n+around >= len(stretch.Events) {
 			continue
@@ -130,8 +130,13 @@ func alter(h *History, order func(int) []int, around int) bool {
 }
 
 func acknowledged(h *History) *Op {
-	at := slices.IndexFunc(h.Ops[len(h.Ops)/2:], func(op *Op) bool { return op.Kind == "put" && op.Result == resultOK })
-	return h.Ops[len(h.Ops)/2+at]
+	all := fromMiddle(h.Ops)
+	return all[slices.IndexFunc(all, func(op *Op) bool { return op.Kind == "put" && op.Result == resultOK })]
+}
+
+// fromMiddle begins where most has happened before; what is before comes last, for a history that is poor in its second half.
+func fromMiddle(ops []*Op) []*Op {
+	return slices.Concat(ops[len(ops)/2:], ops[:len(ops)/2])
 }
 
 // changedBetween reports whether a write was acknowledged after one operation and before another.
@@ -152,6 +157,14 @@ func livesOn(h *History, read *Op) bool {
 
 // plants judges the history with each fault, and prints the first words of what was found.
 func plants(path string) error {
+	whole, err := readHistory(path)
+	if err != nil {
+		return err
+	}
+	// Any fault would be found for each that is planted.
+	if own := judge(whole, *patience).Faults; len(own) > 0 {
+		return fmt.Errorf("the history has faults before one is planted, the first is: %s", own[0])
+	}
 	found := map[string]string{}
 	var missed []string
 	for _, fault := range faults {
