@@ -129,9 +129,16 @@ func alter(h *History, order func(int) []int, around int) bool {
 	return false
 }
 
+// acknowledged is a write that a watcher was told of, who went on after it: one that nobody went through cannot be missed.
 func acknowledged(h *History) *Op {
 	all := fromMiddle(h.Ops)
-	return all[slices.IndexFunc(all, func(op *Op) bool { return op.Kind == "put" && op.Result == resultOK })]
+	isPassed := func(rv uint64) bool {
+		return slices.ContainsFunc(h.Stretches, func(stretch *Stretch) bool {
+			at := slices.IndexFunc(stretch.Events, func(event Event) bool { return event.RV == rv })
+			return at >= 0 && at < len(stretch.Events)-1
+		})
+	}
+	return all[slices.IndexFunc(all, func(op *Op) bool { return op.Kind == "put" && op.Result == resultOK && isPassed(op.Out.RV) })]
 }
 
 // fromMiddle begins where most has happened before; what is before comes last, for a history that is poor in its second half.
