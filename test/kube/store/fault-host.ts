@@ -12,9 +12,11 @@ import { request } from 'node:https';
 export interface HostFault {
   /** Which request; see `pointOf`. */
   point: string;
-  code: 410 | 429;
+  code: 409 | 410 | 429 | 500 | 504;
   /** For a watch: in the middle of the stream instead of as its answer. */
   inStream?: boolean;
+  /** The API server gets the request and does it, and the answer is this one, as a proxy answers that has waited too long. */
+  isDone?: boolean;
 }
 
 /** What the store asks of its host, by method and path. */
@@ -90,24 +92,29 @@ export class FaultHost {
     const at = this.#armed.findIndex((fault) => fault.point === point);
     if (at >= 0) {
       const [fault] = this.#armed.splice(at, 1);
+      const { code, isDone } = fault as HostFault;
+      if (isDone === true) return void this.#passOn(asked, response, { point, code });
       asked.resume();
-      const code = (fault as HostFault).code;
-      response.writeHead(code, { 'content-type': 'application/json', ...(code === 429 && { 'retry-after': '1' }) });
-      return void response.end(JSON.stringify(statusOf(code)));
+      return void refuse(response, code);
     }
-    if (this.delayMs === 0) this.#passOn(asked, response, point);
+    if (this.delayMs === 0) this.#passOn(asked, response, { point });
     else {
-      const waiting = setTimeout(() => this.#passOn(asked, response, point), this.delayMs);
+      const waiting = setTimeout(() => this.#passOn(asked, response, { point }), this.delayMs);
       response.once('close', () => clearTimeout(waiting));
     }
   }
 
-  #passOn(asked: IncomingMessage, response: ServerResponse, point: string): void {
+  /** `code`: what is answered in place of the answer. */
+  #passOn(asked: IncomingMessage, response: ServerResponse, { point, code }: { point: string; code?: number }): void {
     const { method = 'GET', url: path = '/' } = asked;
     const headers = { ...asked.headers };
     delete headers['host'];
     const ask = this.#target.url.startsWith('https:') ? request : plainRequest;
     const onward = ask(new URL(path, this.#target.url), { method, headers, ca: this.#target.caPem }, (answer) => {
+      if (code !== undefined) {
+        answer.resume();
+        return void answer.once('end', () => refuse(response, code));
+      }
       response.writeHead(answer.statusCode ?? 502, answer.headers);
       if (point === 'watch') {
         this.#watches.add(response);
@@ -127,11 +134,20 @@ export class FaultHost {
   }
 }
 
+const statuses: Readonly<Record<number, [string, string]>> = {
+  409: ['Conflict', 'the object has been modified; please apply your changes to the latest version and try again'],
+  410: ['Expired', 'too old resource version'],
+  429: ['TooManyRequests', 'too many requests, please try again later'],
+  504: ['Timeout', 'Timeout: request did not complete within the allotted timeout'],
+};
+
+function refuse(response: ServerResponse, code: number): void {
+  response.writeHead(code, { 'content-type': 'application/json', ...(code === 429 && { 'retry-after': '1' }) });
+  response.end(JSON.stringify(statusOf(code)));
+}
+
 function statusOf(code: number): object {
-  const [reason, message] =
-    code === 429
-      ? ['TooManyRequests', 'too many requests, please try again later']
-      : ['Expired', 'too old resource version'];
+  const [reason, message] = statuses[code] ?? ['InternalError', 'Internal error occurred'];
   const details = code === 429 ? { details: { retryAfterSeconds: 1 } } : {};
   return { apiVersion: 'v1', kind: 'Status', status: 'Failure', code, reason, message, ...details };
 }

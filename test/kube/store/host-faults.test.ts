@@ -1,6 +1,6 @@
-// One replica of two behind a host that answers 429 and 410, each kind of request once: nothing acknowledged is lost, nothing old is
-// answered, and the replica goes on by itself. HOSTWARD_REPLICA_PROOFS=1 plays every kind with both answers,
-// and lists with a continue token.
+// One replica of two behind a host that answers 429 and 410, each kind of request once, and 504, 500 and 409 to writes that it has done or
+// not: nothing acknowledged is lost, nothing old is answered, and the replica goes on by itself. HOSTWARD_REPLICA_PROOFS=1 plays every
+// kind with both answers, and lists with a continue token.
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ApiClient } from '../../contract/client.ts';
@@ -126,6 +126,58 @@ describe.skipIf(assets.found === undefined)('a replica whose host answers with f
       expect([replicas.replica(0).exitCode, await replicas.replica(0).isReady()]).toEqual([null, true]);
     },
     90_000,
+  );
+
+  const writes = [
+    { point: 'secrets: POST', how: 'made' },
+    { point: 'secrets: PUT one', how: 'disabled' },
+    { point: 'secrets: DELETE one', how: 'deleted' },
+  ];
+  const answers = [
+    { code: 504, isDone: true },
+    { code: 504, isDone: false },
+    { code: 500, isDone: true },
+    { code: 409, isDone: false },
+  ] as const;
+  it.each(writes.flatMap((write) => answers.map((answer) => ({ ...write, ...answer }))))(
+    'claims nothing that it does not know where "$point" is answered $code (done: $isDone), and both replicas agree then',
+    async ({ point, how, code, isDone }) => {
+      const name = `unknown-${round++}`;
+      const patch = { headers: { 'content-type': 'application/merge-patch+json' }, body: { spec: { disabled: true } } };
+      const path = `/kubernetes/management/apis/management.platform/v1/ownedaccesskeys/${name}`;
+      const made = how === 'made' ? undefined : await replicas.create(1, name);
+      const key = (made?.json as { spec: { key: string } } | undefined)?.spec.key ?? '';
+      if (made !== undefined) await until(async () => (await replicas.get(0, name, key)).status === 200, 'the key');
+      faulty.arm({ point, code, isDone });
+      const act = {
+        made: () => replicas.create(0, name),
+        disabled: () => replicas.client(0).request('PATCH', path, patch),
+        deleted: () => replicas.remove(0, name),
+      }[how] as () => Promise<{ status: number; text: string }>;
+      const answered = await act();
+      expect(faulty.isArmed).toBe(false);
+      const found = async (at: number) => {
+        const { status, json } = await replicas.get(at, name);
+        return [status, (json as { spec?: { disabled?: boolean } }).spec?.disabled ?? false];
+      };
+      const [one, two] = [await found(0), await found(1)];
+      expect(one).toEqual(two);
+      const hasHappened = { made: one[0] === 200, disabled: one[1] === true, deleted: one[0] === 404 }[how];
+      if (answered.status < 300) expect(hasHappened).toBe(true);
+      else {
+        // A conflict that is none is tried again, or is one for the client; what may have happened says so.
+        expect([409, 500, 503, 504]).toContain(answered.status);
+        if (hasHappened) expect(answered.text).toContain('look whether');
+      }
+      if (hasHappened && how !== 'made')
+        for (const at of [0, 1])
+          await until(async () => (await replicas.get(at, 'root', key)).status === 401, 'the end of the key', 5_000);
+      // The way on is open.
+      if (one[0] === 200) expect((await replicas.remove(0, name)).status).toBe(200);
+      expect((await replicas.create(0, name)).status).toBe(201);
+      expect([replicas.replica(0).exitCode, await replicas.replica(0).isReady()]).toEqual([null, true]);
+    },
+    60_000,
   );
 
   // A list asks nobody: it waits until the change that the replica makes for it comes back. That shows all that came before only in one
