@@ -301,7 +301,7 @@ describe.skipIf(reason !== undefined)(
           await as('backup').request('PATCH', `${place}/secrets/${wanted}`, { body: { data }, ...merge });
           return configured('sound');
         },
-        finds: { 'HW-807': '1 record in hostward-records is not believed and lets nobody in' },
+        finds: { 'HW-807': '1 record in hostward-records is of a newer version of Hostward, and lets nobody in' },
         mend: () => as('backup').request('DELETE', `${place}/secrets/${nameOf('/registry/ownedaccesskeys/newer')}`),
       },
       {
