@@ -247,7 +247,7 @@ describe.skipIf(reason !== undefined)(
           return configured('stranger', fresh('stranger'), { kubeconfig });
         },
         finds: { 'HW-805': 'stranger lacks 12 rights of 12 in namespace hostward-records' },
-        starts: 'grant this account the Role of `hostward docs replicas`',
+        starts: 'the account stranger lacks 12 rights of 12 in namespace',
       },
       {
         name: 'the namespace is missing',
