@@ -42,6 +42,16 @@ function oldSpaceFlags(limitBytes) {
 const servers = ['run', 'direct', 'demo', 'devcluster', 'playground'];
 const serverFlags = ['--disable-sigusr1'];
 
+// They open the inspector, write memory, requests or what was run into files and logs, or let a connection take any certificate. No child
+// gets them either.
+const exposing = [
+  'NODE_OPTIONS',
+  'NODE_DEBUG',
+  'NODE_DEBUG_NATIVE',
+  'NODE_V8_COVERAGE',
+  'NODE_TLS_REJECT_UNAUTHORIZED',
+];
+
 // These go on when their terminal is closed. The others end as after Ctrl-C.
 const daemons = ['run', 'direct'];
 
@@ -71,11 +81,10 @@ function start() {
   if (choice.kind === 'none') return fail(choice.sentence);
   const isServer = servers.includes(words[0]);
   leaveMemoryOutOfCores();
-  // Its options can open the inspector, and write the memory into a file at a signal. No child gets them either.
-  const hasOptions = Boolean(process.env.NODE_OPTIONS);
-  delete process.env.NODE_OPTIONS;
-  if (isServer && hasOptions) {
-    say('NODE_OPTIONS is not passed on, because its options can expose secrets');
+  const given = exposing.filter((name) => Boolean(process.env[name]));
+  for (const name of exposing) delete process.env[name];
+  if (isServer && given.length > 0) {
+    say(`${given.join(', ')} ${given.length === 1 ? 'is' : 'are'} not passed on, because they can expose secrets`);
     beginAgain();
   }
   if (choice.kind === 'this' && !isServer) return runHere(entry);

@@ -119,10 +119,16 @@ describe.runIf(process.platform === 'linux')('a process that holds secrets', { t
     const [port, operations] = (await freePorts(2)) as [number, number];
     const management = { listen: `127.0.0.1:${port}`, dataDir: join(folder, 'data') };
     const config = write('h.yaml', { hostward: { listen: `127.0.0.1:${operations}`, management } });
-    const { pid, said } = await serve(['run', '--config', config], 'management API started');
-    expect(said()).toContain('NODE_OPTIONS is not passed on');
+    const others = {
+      ...{ NODE_DEBUG: 'http', NODE_DEBUG_NATIVE: 'http', NODE_V8_COVERAGE: join(folder, 'coverage') },
+      NODE_TLS_REJECT_UNAUTHORIZED: '0',
+    };
+    const { pid, said } = await serve(['run', '--config', config], 'management API started', others);
+    const names = ['NODE_OPTIONS', ...Object.keys(others)];
+    expect(said()).toContain(`${names.join(', ')} are not passed on`);
     await expectClosed([pid], () => answersOften(operations));
-    expect(readFileSync(`/proc/${pid}/environ`, 'utf8')).not.toContain('NODE_OPTIONS');
+    const environ = readFileSync(`/proc/${pid}/environ`, 'utf8');
+    for (const name of names) expect(environ).not.toContain(name);
   });
 
   it('is started below npm by a launcher that opens no inspector and writes no report either', async () => {

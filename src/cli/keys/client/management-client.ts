@@ -118,6 +118,8 @@ function tlsOf({ url, authority }: Extract<ServerPlace, { kind: 'server' }>) {
   return {
     host: hostname.replace(/^\[|\]$/g, ''),
     port: port === '' ? 443 : Number(port),
+    // Said, because NODE_TLS_REJECT_UNAUTHORIZED changes what Node does unsaid, and an access key goes there.
+    rejectUnauthorized: true,
     ...(authority === undefined ? {} : { ca: authority }),
   };
 }
