@@ -83,7 +83,7 @@ export function* loadSteps(options: LoadOptions): Steps<Loaded> {
     (lower, { root: upper }) => (lower ? overlay(lower, upper) : upper),
     undefined,
   );
-  const { own, values } = checkTree(root, faults);
+  const { own, values } = checkTree(root, { faults, warnings });
   yield;
   const isManagementAlone = servesManagementAlone(root, own);
   const names = isManagementAlone ? unwantedNames(options) : clusterNames(options, values.hostward, own);
@@ -195,7 +195,10 @@ function isEmpty(faults: readonly Fault[]): boolean {
   return faults.some(({ code }) => code === 'CONFIG_FILE_EMPTY');
 }
 
-function checkTree(root: TreeNode | undefined, faults: Fault[]): { own: TreeNode | undefined; values: Values } {
+function checkTree(
+  root: TreeNode | undefined,
+  { faults, warnings }: { faults: Fault[]; warnings: Fault[] },
+): { own: TreeNode | undefined; values: Values } {
   const slots = slotTree();
   const ownSlot = slots.children.get('hostward') as Slot;
   const shared = new Checker();
@@ -204,6 +207,7 @@ function checkTree(root: TreeNode | undefined, faults: Fault[]): { own: TreeNode
   const withGlobal: Slot = { ...slots, children: new Map([...slots.children, ['global', global]]) };
   const values = shared.check(root, withGlobal, []) as Values & { hostward: Values['hostward'] };
   faults.push(...shared.faults);
+  warnings.push(...shared.warnings);
   const joined = joinOwn(root);
   faults.push(...joined.faults);
   // Both places were checked above; this second check only computes the merged values.

@@ -117,17 +117,18 @@ function duplicates(list: Checked<{ name?: string }>, path: SettingsPath): Probl
 }
 
 function unknownUsers(names: readonly string[], path: SettingsPath, known: Known): Problem[] {
-  return names.flatMap((name, at) => (known.users.has(name) ? [] : [unknown('user', name, [...path, at])]));
+  return names.flatMap((name, at) => (known.users.has(name) ? [] : [unknown('user', name, [...path, at], known)]));
 }
 
-function unknown(what: 'user' | 'team' | 'cluster', name: string, path: SettingsPath): Problem {
+function unknown(what: 'user' | 'team' | 'cluster', name: string, path: SettingsPath, known: Known): Problem {
   const found = `${quoted(name)}, which does not exist`;
+  const near = nearestKey(name, known[`${what}s`]);
   return {
     code: 'CONFIG_UNKNOWN_NAME',
     path,
     found,
     wanted: `a ${what} of hostward.management.${what}s`,
-    fix: `add it to ${what}s, or correct the name`,
+    fix: near === undefined ? `add it to ${what}s, or correct the name` : `did you mean ${near}? Or add it to ${what}s`,
   };
 }
 
@@ -150,8 +151,8 @@ function members(list: Checked<ManagementMember>, path: SettingsPath, known: Kno
       problems.push({ code: 'CONFIG_DUPLICATE_NAME', path: [...place, only[0]], ...parts });
     }
     seen.add(subject);
-    if (user !== undefined && !known.users.has(user)) problems.push(unknown('user', user, [...place, 'user']));
-    if (team !== undefined && !known.teams.has(team)) problems.push(unknown('team', team, [...place, 'team']));
+    if (user !== undefined && !known.users.has(user)) problems.push(unknown('user', user, [...place, 'user'], known));
+    if (team !== undefined && !known.teams.has(team)) problems.push(unknown('team', team, [...place, 'team'], known));
     return problems;
   });
 }
@@ -167,7 +168,7 @@ function projectProblems({ projects }: ManagementValues, at: number, known: Know
   ];
   for (const [index, space] of project.spaces.entries()) {
     if (space?.cluster === undefined || known.clusters.has(space.cluster)) continue;
-    problems.push(unknown('cluster', space.cluster, [...path, 'spaces', index, 'cluster']));
+    problems.push(unknown('cluster', space.cluster, [...path, 'spaces', index, 'cluster'], known));
   }
   for (const [index, instance] of project.virtualClusters.entries()) {
     const life = instance?.clientCert?.maxTTL ?? 0;

@@ -75,6 +75,27 @@ describe('Settings', () => {
     expect({ ...global, vcluster: top.vcluster }).toEqual(top);
   });
 
+  it('warn where YAML reads a name as other characters, because two names may become one', () => {
+    const text = `hostward:
+  management:
+    listen: 127.0.0.1:0
+    users: [{name: 012345}, {name: yes}, {name: 1.50}, {name: "0x10"}, {name: 17}, {name: plain}]
+    administrators: {users: [on]}
+sync: {toHost: {namespaces: {enabled: true, mappings: {byName: {0x10: h-16}}}}}
+`;
+    const loaded = load(text);
+    const warned = loaded.warnings.filter(({ code }) => code === 'CONFIG_READ_OTHERWISE');
+    expect(loaded.kind).toBe('ok');
+    expect(warned.map(({ line, column, path, sentence }) => `${line}:${column} ${path}: ${sentence}`)).toEqual([
+      '4:20 hostward.management.users[0].name: 012345 is read as "5349", as YAML 1.1 has it',
+      '4:36 hostward.management.users[1].name: yes is read as "true", as YAML 1.1 has it',
+      '4:49 hostward.management.users[2].name: 1.50 is read as "1.5", as YAML 1.1 has it',
+      '5:30 hostward.management.administrators.users[0]: on is read as "true", as YAML 1.1 has it',
+      '6:65 sync.toHost.namespaces.mappings.byName.16: 0x10 is read as "16", as YAML 1.1 has it',
+    ]);
+    expect(warned[0]?.fix).toBe('if you mean these characters, write them in quotes: "012345"');
+  });
+
   it('keep patches in order, with their defaults and without absent keys', () => {
     const list = [
       { path: 5, expression: true },

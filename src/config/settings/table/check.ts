@@ -3,7 +3,7 @@
 
 import { nearestKey } from '../../../object/meta/nearest-key.ts';
 import { urlWithoutUser } from '../../../object/text/url-user.ts';
-import { type Fault, fault, type Position, quoted } from '../../fault.ts';
+import { type Fault, fault, type Position, quoted, warning } from '../../fault.ts';
 import { type SettingsPath, showPath } from '../../yaml/settings-path.ts';
 import {
   type ListNode,
@@ -11,6 +11,7 @@ import {
   type PlainObject,
   plainObject,
   type ScalarNode,
+  type Span,
   type TreeNode,
 } from '../../yaml/tree.ts';
 import { scalarText } from '../../yaml/yaml-scalar.ts';
@@ -51,6 +52,7 @@ export function positionOfNode(node: TreeNode): Position {
 
 export class Checker {
   readonly faults: Fault[] = [];
+  readonly warnings: Fault[] = [];
 
   /** The value at a slot with its defaults. A faulty value counts as absent, so that one mistake is one fault. */
   check(node: TreeNode | undefined, slot: Slot, path: SettingsPath): unknown {
@@ -177,10 +179,21 @@ export class Checker {
       return this.#refuse('CONFIG_WRONG_TYPE', node, path, 'a text', describe(node), textFix(node));
     const text = scalarText(node.value);
     const problem = checkText(text, rule);
-    if (problem === undefined) return text;
+    if (problem === undefined) {
+      if (text !== node.text) this.#readOtherwise(node.span, path, { written: node.text, text });
+      return text;
+    }
     // The caller may have meant to put a password there.
     const found = quoted(rule === 'url' ? urlWithoutUser(text) : text);
     return this.#refuse('CONFIG_WRONG_VALUE', node, path, problem.wanted, found, problem.fix);
+  }
+
+  /** YAML 1.1 reads some plain texts as numbers or as true and false, and two names may become one. */
+  #readOtherwise(span: Span, path: SettingsPath, { written, text }: { written: string; text: string }): void {
+    const at = span.source.positionAt(span.start);
+    const sentence = `${written} is read as ${quoted(text)}, as YAML 1.1 has it`;
+    const fix = `if you mean these characters, write them in quotes: ${quoted(written)}`;
+    this.warnings.push(warning({ code: 'CONFIG_READ_OTHERWISE', at, path: showPath(path), sentence, fix }));
   }
 
   #choice(node: TreeNode, of: readonly string[], path: SettingsPath): string | undefined {
@@ -207,6 +220,7 @@ export class Checker {
     const pairs = plainObject() as Record<string, string>;
     for (const [key, entry] of node.entries) {
       if (entry.node.kind === 'scalar' && entry.node.value === null) continue;
+      if (key !== entry.written) this.#readOtherwise(entry.key, [...path, key], { written: entry.written, text: key });
       const value = this.#text(entry.node, 'any', [...path, key]);
       if (value !== undefined) pairs[key] = value;
     }

@@ -47,7 +47,7 @@ export function configurationReference(): string {
     '',
     '`hostward run --config FILE` may be given several times. Later files are merged over earlier ones as in Helm: maps deeply, lists are replaced, and null removes a setting. Any real `vcluster.yaml` is accepted whole.',
     '',
-    `Unknown keys are faults under ${closedPaths.map(code).join(', ')}; elsewhere they belong to vCluster and are ignored, unless they are one or two letters away from the name of one of these sections. Values are read as vCluster reads them: \`yes\` and \`on\` are true unless quoted, and a number is accepted where a text is wanted.`,
+    `Unknown keys are faults under ${closedPaths.map(code).join(', ')}; elsewhere they belong to vCluster and are ignored, unless they are one or two letters away from the name of one of these sections. Values are read as vCluster reads them: \`yes\` and \`on\` are true unless quoted, and a number is accepted where a text is wanted. \`hostward check\` warns where a name is read as other characters than it is written with, as \`012345\` and \`on\` are.`,
     '',
     'The running daemon applies a changed file after a few seconds, or at once after SIGHUP. Settings marked *start* need a restart. A file with a fault is not applied: the old configuration stays active, and the faults are logged.',
   ];
