@@ -40,7 +40,7 @@ import {
   markDisabled,
   withoutNewMark,
 } from './rules/server-marks.ts';
-import { validateKey } from './rules/validate-key.ts';
+import { groupWarnings, validateKey } from './rules/validate-key.ts';
 import type { FieldCipher } from './secret/field-cipher.ts';
 import type { KeyRecord } from './secret/key-record.ts';
 import type { Peppers } from './secret/pepper.ts';
@@ -122,6 +122,7 @@ export class KeyStrategy implements Strategy {
 
   warnings = (object: KubeObject): string[] => [
     ...validateKey(object).warnings,
+    ...groupWarnings(object, this.#parts.people.directory.knownGroups),
     ...ownerWarnings(this.#parts.kinds, object),
   ];
 

@@ -3,15 +3,7 @@
 // Pure.
 import type { ManagementProject, ManagementSettings, ProjectRole } from '../../config/settings/management-settings.ts';
 import { Directory } from '../scope/directory.ts';
-import {
-  groupName,
-  groupsOf,
-  keyExtra,
-  roleGroup,
-  subjectExtra,
-  subjectUser,
-  userName,
-} from './forward/upstream-identity.ts';
+import { groupName, keyExtra, roleGroup, subjectExtra, subjectUser, userName } from './forward/upstream-identity.ts';
 
 export interface UpstreamRule {
   apiGroups: string[];
@@ -64,11 +56,11 @@ export function upstreamObjects(
 export function proxyRules(settings: ManagementSettings, place: UpstreamPlace): UpstreamRule[] | undefined {
   const projects = projectsAt(settings, place);
   if (projects === undefined) return undefined;
-  const { userNames } = new Directory(settings);
+  const { userNames, knownGroups } = new Directory(settings);
   const users = userNames.map((name) => userName('user', name));
   const teams = settings.teams.map(({ name }) => userName('team', name));
   const roleGroups = projects.flatMap(({ name }) => roles.map((role) => roleGroup(name, role)));
-  const groups = [...roleGroups, ...groupsOf(settings).map(groupName), 'system:authenticated'];
+  const groups = [...roleGroups, ...[...knownGroups].map(groupName), 'system:authenticated'];
   const extras = [keyExtra, subjectExtra].map((name) => `userextras/${name}`);
   const verbs = ['impersonate'];
   return [

@@ -43,6 +43,7 @@ export class Directory {
   readonly #users: ReadonlyMap<string, ManagementUser>;
   readonly #teams: ReadonlySet<string>;
   readonly #administrators: ReadonlySet<string>;
+  #knownGroups: ReadonlySet<string> | undefined;
 
   constructor(settings: ManagementSettings) {
     this.settings = settings;
@@ -54,6 +55,16 @@ export class Directory {
     this.#teams = new Set(settings.teams.map((team) => team.name));
     this.projects = new Map(settings.projects.map((project) => [project.name, project]));
     this.clusters = new Map(settings.clusters.map((cluster) => [cluster.name, cluster]));
+  }
+
+  /** Every group that the configuration names, in its order. Computed once: it may name thousands, and each request asks. */
+  get knownGroups(): ReadonlySet<string> {
+    if (this.#knownGroups !== undefined) return this.#knownGroups;
+    const { users, teams, administrators, clusters, projects } = this.settings;
+    const members = [...clusters, ...projects].flatMap((one) => one.members.flatMap(({ group }) => group ?? []));
+    const named = [...users, ...teams].flatMap(({ groups }) => groups);
+    this.#knownGroups = new Set([...named, ...administrators.groups, ...members]);
+    return this.#knownGroups;
   }
 
   get userNames(): string[] {

@@ -56,13 +56,16 @@ export async function patchObject(
   });
 }
 
-/** The result of a patch must fit the kind like any sent object; like the real server, the fault quotes the whole result. */
+/** The result of a patch must fit the kind like any sent object; like the real server, the fault quotes the result. */
 function fittedResult(call: Call, patched: JsonObject, options: WriteOptions & { checksVersion: boolean }): KubeObject {
   try {
     const [version, wanted] = [patched['apiVersion'], groupVersionOf(call.kind)];
     if (options.checksVersion && version && version !== wanted)
       throw badRequest(`the API version in the data (${version}) does not match the expected API version (${wanted})`);
-    if (patched['kind'] !== call.kind.kind) throw badRequest(`no kind "${patched['kind']}" is served at this path`);
+    const { kind } = patched;
+    if (kind === undefined || kind === null || kind === '')
+      throw badRequest(`the patch leaves an object without its kind, which is ${call.kind.kind}`);
+    if (kind !== call.kind.kind) throw badRequest(`no kind ${JSON.stringify(kind)} is served at this path`);
     return fitted(call, { value: patched, duplicates: [] }, options.fieldValidation);
   } catch (error) {
     if (!(error instanceof StatusFault) || error.status.reason !== 'BadRequest') throw error;
@@ -72,13 +75,17 @@ function fittedResult(call: Call, patched: JsonObject, options: WriteOptions & {
   }
 }
 
+/** Of a longer result, its beginning tells which object it is. */
+const shownCharacters = 2_000;
+
 function shownResult(patched: JsonObject): string {
   const { metadata, ...rest } = patched;
   const meta = isJsonObject(metadata) ? metadata : {};
   const first = ['name', 'generateName', 'namespace', 'uid', 'resourceVersion', 'generation', 'creationTimestamp'];
   const ranked = Object.entries(meta).sort(([a], [b]) => rank(first, a) - rank(first, b));
   const all = { ...rest, metadata: Object.fromEntries(ranked) };
-  return JSON.stringify(Object.fromEntries(Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1))));
+  const text = JSON.stringify(Object.fromEntries(Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1))));
+  return text.length > shownCharacters ? `${text.slice(0, shownCharacters)}…` : text;
 }
 
 function rank(order: readonly string[], name: string): number {

@@ -67,6 +67,15 @@ function subjectFaults({ user, team, subject }: KeySpec): FieldError[] {
   return errors;
 }
 
+/** Nothing else would show that a name is misspelt: the key is made, and no member of anything has such a group. */
+export function groupWarnings(object: KubeObject, known: ReadonlySet<string>): string[] {
+  return keySpec(object).groups.flatMap((group, index) =>
+    known.has(group)
+      ? []
+      : `spec.groups[${index}]: the configuration has no group ${JSON.stringify(group)}, so it gives no rights and no cluster hears of it`,
+  );
+}
+
 function groupFaults(groups: readonly string[]): FieldError[] {
   if (groups.length > maxGroups)
     return [invalidValue('spec.groups', groups.length, `at most ${maxGroups} groups are allowed`)];

@@ -1,7 +1,7 @@
 // Chooses the identity that a proxied request has in the cluster behind. In: the subject and the place that it asks for. Out: a
 // user, groups and extra fields that a role can list by name, and their headers. Pure.
 
-import type { ManagementSettings, ProjectRole } from '../../../config/settings/management-settings.ts';
+import type { ProjectRole } from '../../../config/settings/management-settings.ts';
 import type { Directory, Subject } from '../../scope/directory.ts';
 import { isMember } from '../../scope/directory.ts';
 import type { Destination } from '../../scope/request.ts';
@@ -39,7 +39,6 @@ export function identityOf(
   at: { target: Destination; keyName: string },
 ): UpstreamIdentity {
   const { target, keyName } = at;
-  const known = knownGroups(directory.settings);
   const role = target.kind === 'ProjectSpace' || target.kind === 'ProjectVirtualCluster' ? target.project : undefined;
   const held = role === undefined ? undefined : roleIn(directory, subject, role);
   return {
@@ -47,7 +46,7 @@ export function identityOf(
     groups: [
       ...(role === undefined || held === undefined ? [] : [roleGroup(role, held)]),
       // The role of the proxy lists only the groups of the configuration.
-      ...[...subject.groups].filter((group) => known.has(group)).map(groupName),
+      ...[...subject.groups].filter((group) => directory.knownGroups.has(group)).map(groupName),
       authenticated,
     ],
     extra: {
@@ -55,22 +54,6 @@ export function identityOf(
       ...(subject.kind === 'subject' ? { [subjectExtra]: [subject.name] } : {}),
     },
   };
-}
-
-const groupsBySettings = new WeakMap<ManagementSettings, ReadonlySet<string>>();
-
-/** Once for each configuration: it may name thousands, and each request asks. */
-function knownGroups(settings: ManagementSettings): ReadonlySet<string> {
-  const known = groupsBySettings.get(settings) ?? new Set(groupsOf(settings));
-  groupsBySettings.set(settings, known);
-  return known;
-}
-
-/** Every group that the configuration names, in its order. */
-export function groupsOf({ users, teams, administrators, clusters, projects }: ManagementSettings): string[] {
-  const members = [...clusters, ...projects].flatMap((one) => one.members.flatMap(({ group }) => group ?? []));
-  const named = [...users, ...teams].flatMap(({ groups }) => groups);
-  return [...new Set([...named, ...administrators.groups, ...members])];
 }
 
 function roleIn(directory: Directory, subject: Subject, project: string): ProjectRole | undefined {

@@ -329,4 +329,21 @@ status: {}
     expect(again).toMatchObject({ code: 422, body: { details: { causes: [{ field: 'spec.key' }] } } });
     expect(again.text).not.toContain(secret);
   });
+
+  it('a group that the configuration does not name is granted with a warning, by a create and by a change', async () => {
+    const warned = ({ code, headers }: Awaited<ReturnType<typeof create>>) => [code, `${headers['warning'] ?? ''}`];
+    const told =
+      /spec\.groups\[0\]: the configuration has no group .*devss.*, so it gives no rights and no cluster hears of it/;
+    const name = fresh();
+    const made = await create({ metadata: { name }, spec: { user: 'alice', groups: ['devss'] } });
+    expect(warned(made)).toEqual([201, expect.stringMatching(told)]);
+    const changed = await patch(name, 'merge', { spec: { groups: ['devss', 'opps'] } });
+    expect(warned(changed)).toEqual([
+      200,
+      expect.stringMatching(/spec\.groups\[1\]: the configuration has no group .*opps/),
+    ]);
+    expect(warned(await patch(name, 'merge', { spec: { displayName: 'x' } }))).toEqual([200, '']);
+    const known = await create({ metadata: { name: fresh() }, spec: { user: 'alice', groups: ['devs'] } });
+    expect(warned(known)).toEqual([201, expect.not.stringMatching(/has no group/)]);
+  });
 });

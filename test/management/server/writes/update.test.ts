@@ -213,4 +213,27 @@ describe('server-side apply', () => {
       expect.stringMatching(/name one project, like -n p-PROJECT$/),
     ]);
   });
+
+  it('a patch that takes the kind away says which kind it is, and a long result is cut', async () => {
+    const name = await made({}, { annotations: { long: 'x'.repeat(20_000) } });
+    const message = async (type: keyof typeof types, body: object) => {
+      const { code, body: status } = await patch(name, type, body);
+      return [code, `${status['message']}`] as const;
+    };
+    for (const [type, body] of [
+      ['merge', { kind: null }],
+      ['merge', { kind: '' }],
+      ['json', [{ op: 'remove', path: '/kind' }]],
+      ['strategic', { $patch: 'delete' }],
+    ] as const) {
+      const [code, text] = await message(type, body);
+      expect([code, text]).toEqual([
+        422,
+        expect.stringMatching(/an object without its kind, which is OwnedAccessKey$/),
+      ]);
+      expect(text.length).toBeLessThan(3_000);
+    }
+    expect(await message('merge', { kind: 'Pod' })).toEqual([422, expect.stringMatching(/no kind "Pod" is served/)]);
+    expect(await message('merge', { kind: 5 })).toEqual([422, expect.stringMatching(/no kind 5 is served/)]);
+  });
 });
