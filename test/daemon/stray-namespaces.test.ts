@@ -10,7 +10,7 @@ import { VirtualClock } from '../virtual-clock.ts';
 interface Given {
   /** `verb namespace`, with `*` for all namespaces. */
   denied?: string[];
-  lists?: (Answer | undefined)[];
+  lists?: (Answer | Promise<Answer> | undefined)[];
   named?: string[];
   isMapped?: boolean;
 }
@@ -118,5 +118,41 @@ describe('StrayNamespaces', () => {
     await other.clock.advance(600_000);
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(other.asked).toHaveLength(1);
+  });
+
+  it('has one look under way when this process becomes the leader meanwhile, and looks once more after it', async () => {
+    const failed: Answer = { kind: 'failed', status: undefined, retryAfterMs: undefined, message: 'no answer' };
+    const [first, second] = [Promise.withResolvers<Answer>(), Promise.withResolvers<Answer>()];
+    const { strays, window, clock, asked } = stage({ lists: [first.promise, second.promise] });
+    strays.search(window);
+    await vi.waitFor(() => expect(asked).toHaveLength(1));
+    strays.again();
+    strays.again();
+    await clock.advance(0);
+    expect(asked).toHaveLength(1);
+    first.resolve(failed);
+    await vi.waitFor(() => expect(asked).toHaveLength(2));
+    second.resolve(failed);
+    await vi.waitFor(() => expect(clock.pendingTimers).toBe(1));
+    strays.stop();
+    expect(clock.pendingTimers).toBe(0);
+    strays.again();
+    await clock.advance(0);
+    expect(asked).toHaveLength(2);
+  });
+
+  it('forgets windows that were stopped', async () => {
+    const { strays, window, watched, asked } = stage();
+    let isStopped = false;
+    strays.search({ ...window, isStopped: () => isStopped });
+    await vi.waitFor(() => expect(watched).toEqual(['ha']));
+    isStopped = true;
+    strays.search(window);
+    isStopped = false;
+    await vi.waitFor(() => expect(watched).toEqual(['ha', 'ha']));
+    strays.again();
+    await vi.waitFor(() => expect(asked).toHaveLength(3));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(asked).toHaveLength(3);
   });
 });

@@ -56,9 +56,19 @@ type Search =
   | { kind: 'forbidden'; message: string }
   | { kind: 'failed'; message: string };
 
+/** What is known of one window. */
+interface Searched {
+  watched: Set<string>;
+  sentences: readonly string[];
+  timer?: Timer;
+  isLooking: boolean;
+  /** A further look was asked for while one was under way. */
+  isDue: boolean;
+}
+
 export class StrayNamespaces {
   readonly #options: StrayNamespacesOptions;
-  readonly #searched = new Map<NamedWindow, { watched: Set<string>; sentences: readonly string[]; timer?: Timer }>();
+  readonly #searched = new Map<NamedWindow, Searched>();
   readonly #stopping = new AbortController();
 
   constructor(options: StrayNamespacesOptions) {
@@ -72,15 +82,24 @@ export class StrayNamespaces {
 
   /** Does not wait for the search: what is left behind must not delay what is wanted. */
   search(window: NamedWindow): void {
-    this.#searched.set(window, { watched: new Set(), sentences: [] });
-    void this.#look(window, 0);
+    // Those of content come and go with the patches, and each holds what it has shown.
+    for (const [known, { timer }] of this.#searched) {
+      if (!known.isStopped()) continue;
+      timer?.cancel();
+      this.#searched.delete(known);
+    }
+    const state = { watched: new Set<string>(), sentences: [], isLooking: false, isDue: false };
+    this.#searched.set(window, state);
+    void this.#look(window, state, 0);
   }
 
   /** Called when this process becomes the leader: the one before it may have had another mapping. */
   again(): void {
-    for (const [window, { timer }] of this.#searched) {
-      timer?.cancel();
-      void this.#look(window, 0);
+    for (const [window, state] of this.#searched) {
+      state.timer?.cancel();
+      // Two looks at once would leave two timers, and the later one would take back what the other one says.
+      if (state.isLooking) state.isDue = true;
+      else void this.#look(window, state, 0);
     }
   }
 
@@ -89,35 +108,50 @@ export class StrayNamespaces {
     for (const { timer } of this.#searched.values()) timer?.cancel();
   }
 
-  async #look(window: NamedWindow, failures: number): Promise<void> {
+  async #look(window: NamedWindow, state: Searched, failures: number): Promise<void> {
+    if (this.#isOver(window)) return void this.#searched.delete(window);
+    state.isLooking = true;
+    state.isDue = false;
+    const next = await this.#lookOnce(window, state, failures);
+    state.isLooking = false;
+    if (this.#isOver(window)) return void this.#searched.delete(window);
+    if (state.isDue) return this.#look(window, state, 0);
+    if (next === undefined) return;
+    state.timer = this.#options.clock.after(next.afterMs, () => void this.#look(window, state, next.failures));
+  }
+
+  #isOver(window: NamedWindow): boolean {
+    return this.#stopping.signal.aborted || window.isStopped();
+  }
+
+  /** When to look again, and after how many failures; undefined = not by itself. */
+  async #lookOnce(
+    window: NamedWindow,
+    state: Searched,
+    failures: number,
+  ): Promise<{ afterMs: number; failures: number } | undefined> {
     const found = await this.#find(window);
-    const state = this.#searched.get(window);
-    if (this.#stopping.signal.aborted || window.isStopped() || state === undefined)
-      return void this.#searched.delete(window);
-    const { clock, log } = this.#options;
+    if (this.#isOver(window)) return undefined;
+    const { log } = this.#options;
     const about = { component: 'main', resource: window.ref.resource };
     switch (found.kind) {
       case 'failed':
         if (failures === 0)
           log.warn({ ...about, why: found.message }, 'copies of former mappings could not be looked for');
-        state.timer = clock.after(backOffMs(failures + 1, retry), () => void this.#look(window, failures + 1));
-        return;
+        return { afterMs: backOffMs(failures + 1, retry), failures: failures + 1 };
       case 'forbidden':
         // Without a mapping nearly nobody has had one, and no daemon has the right.
         log[this.#options.settings.namespaces.enabled ? 'info' : 'debug'](
           { ...about, why: found.message },
           'copies that a former mapping left in other host namespaces are not looked for',
         );
-        return;
-      case 'found': {
+        return undefined;
+      case 'found':
         state.sentences = await this.#take(window, found.counts, state.watched);
         for (const warning of state.sentences) log.warn({ ...about, warning }, 'this looks wrong');
-        if (state.sentences.length > 0 && !this.#stopping.signal.aborted)
-          state.timer = clock.after(askAgainMs, () => void this.#look(window, 0));
-        return;
-      }
+        return state.sentences.length > 0 ? { afterMs: askAgainMs, failures: 0 } : undefined;
       default:
-        found satisfies never;
+        return found satisfies never;
     }
   }
 
@@ -159,20 +193,19 @@ export class StrayNamespaces {
     const verbs = ['get', 'list', 'watch', ...(this.#options.isDryRun ? [] : (['delete'] as const))] as const;
     for (const [namespace, count] of counts) {
       if (watched.has(namespace) || host === undefined) continue;
-      // Before anything is awaited, so that two searches never open two windows.
-      watched.add(namespace);
       const missing = await checkPermissions(
         host,
         verbs.map((verb) => rightTo(verb, window.ref, namespace)),
       );
+      if (this.#isOver(window)) return sentences;
       if (missing.length > 0) {
-        watched.delete(namespace);
         const lacking = missing.flatMap(({ permission }) => permission?.verb ?? []);
         sentences.push(this.#sentence(window, { namespace, count, lacking }));
         continue;
       }
       const about = { component: 'main', resource: window.ref.resource, namespace, copies: count };
       this.#options.log.info(about, 'a former mapping has left copies here, which are removed');
+      watched.add(namespace);
       window.watch(namespace);
     }
     return sentences;
