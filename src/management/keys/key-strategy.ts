@@ -122,7 +122,6 @@ export class KeyStrategy implements Strategy {
 
   warnings = (object: KubeObject): string[] => [
     ...validateKey(object).warnings,
-    ...groupWarnings(object, this.#parts.people.directory.knownGroups),
     ...ownerWarnings(this.#parts.kinds, object),
   ];
 
@@ -144,6 +143,7 @@ export class KeyStrategy implements Strategy {
     const isTaken = book.isTaken(digests);
     const ownerKeys = book.ownerKeys(owner);
     const { isAdministrator } = context.caller;
+    if (isAdministrator) this.#warnOfGroups(write);
     const creator = session.facts?.record;
     const holder = holderOf(session);
     // A kubeconfig ends with the key that asked for it, also when no scope narrows that key.
@@ -204,6 +204,7 @@ export class KeyStrategy implements Strategy {
     const merged = mergeHidden(opened, hidden, withCleared(object, old, write.sent));
     const { uid } = part.record;
     const isAdministrator = session !== undefined && this.#parts.callers.callerOf(session).isAdministrator;
+    if (isAdministrator) this.#warnOfGroups(write);
     const record: KeyRecord = {
       ...part.record,
       grantedGroups: grantedAfter(part.record, object, old, isAdministrator),
@@ -249,6 +250,10 @@ export class KeyStrategy implements Strategy {
     const causes = judgement.refusals.map(({ field, message }) => ({ reason: 'FieldValueForbidden', message, field }));
     throw forbiddenBecause(resource, object.metadata.name ?? '', refusalText(judgement.refusals), causes);
   };
+
+  #warnOfGroups({ object, old, warn }: ObjectWrite<Draft>): void {
+    for (const line of groupWarnings(object, old, this.#parts.people.directory.knownGroups)) warn(line);
+  }
 
   /** Another replica may have made a key with the value, or be about to. */
   async #reserveValue({ object: { metadata } }: ObjectWrite<Draft>, { plain }: Draft): Promise<void> {

@@ -67,10 +67,14 @@ function subjectFaults({ user, team, subject }: KeySpec): FieldError[] {
   return errors;
 }
 
-/** Nothing else would show that a name is misspelt: the key is made, and no member of anything has such a group. */
-export function groupWarnings(object: KubeObject, known: ReadonlySet<string>): string[] {
+/**
+ * About groups that `old` does not have. Nothing else would show that a name is misspelt: the key is made, and no member of anything has
+ * such a group. Only an administrator, who alone grants any group, may hear which ones there are.
+ */
+export function groupWarnings(object: KubeObject, old: KubeObject | undefined, known: ReadonlySet<string>): string[] {
+  const before = old === undefined ? [] : keySpec(old).groups;
   return keySpec(object).groups.flatMap((group, index) =>
-    known.has(group)
+    known.has(group) || before.includes(group)
       ? []
       : `spec.groups[${index}]: the configuration has no group ${JSON.stringify(group)}, so it gives no rights and no cluster hears of it`,
   );

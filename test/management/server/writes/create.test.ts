@@ -346,4 +346,18 @@ status: {}
     const known = await create({ metadata: { name: fresh() }, spec: { user: 'alice', groups: ['devs'] } });
     expect(warned(known)).toEqual([201, expect.not.stringMatching(/has no group/)]);
   });
+
+  it('a refusal does not tell whether the configuration has a group', async () => {
+    const key = await bench.keyFor(fresh(), { user: 'alice' });
+    const asks = async (group: string) => {
+      const { code, headers, text } = await create(
+        { metadata: { name: 'asks' }, spec: { groups: [group] } },
+        { key, query: '?dryRun=All' },
+      );
+      return [code, headers['warning'], text.replaceAll(group, 'GROUP')];
+    };
+    const [known, unknown] = [await asks('masters'), await asks('mastersss')];
+    expect(known).toEqual([403, undefined, expect.stringContaining('is not held by the user')]);
+    expect(unknown).toEqual(known);
+  });
 });
