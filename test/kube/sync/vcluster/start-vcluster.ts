@@ -25,9 +25,13 @@ export function vclusterSkipReason(): string | undefined {
   return process.getuid?.() === 0 ? undefined : 'a root folder of its own needs the rights of root';
 }
 
-/** `$1`: its root folder; `$2`: the folder of Kubernetes' programs; `$3`: vCluster; `$4`, `$5`: ports of etcd; `$6`, `$7`: name and namespace. */
+/**
+ * `$1`: its root folder; `$2`: the folder of Kubernetes' programs; `$3`: vCluster; `$4`, `$5`: ports of etcd; `$6`, `$7`: name and namespace;
+ * what follows: NAME=VALUE of its environment.
+ */
 const script = `
 set -e
+root=$1 name=$6 namespace=$7
 chroot=$(PATH="$PATH:/usr/sbin:/sbin" command -v chroot)
 mount --bind "$2" "$1/binaries"
 mount --bind "$3" "$1/vcluster"
@@ -41,8 +45,9 @@ mount -t proc proc "$1/proc"
     --initial-cluster "default=http://127.0.0.1:$5" --client-cert-auth --log-level error \\
     --trusted-ca-file /data/pki/etcd/ca.crt --cert-file /data/pki/etcd/server.crt --key-file /data/pki/etcd/server.key
 ) &
-exec env -i PATH=/binaries HOME=/root KUBECONFIG=/host.kubeconfig VCLUSTER_NAME="$6" NAMESPACE="$7" POD_NAMESPACE="$7" \\
-  POD_NAME="$6-0" POD_IP=127.0.0.1 "$chroot" "$1" /vcluster start
+shift 7
+exec env -i PATH=/binaries HOME=/root KUBECONFIG=/host.kubeconfig VCLUSTER_NAME="$name" NAMESPACE="$namespace" \\
+  POD_NAMESPACE="$namespace" POD_NAME="$name-0" POD_IP=127.0.0.1 "$@" "$chroot" "$root" /vcluster start
 `;
 
 /** The first start makes certificates and all namespaces. */
@@ -112,12 +117,14 @@ export class RealVCluster {
     return Buffer.from(stdout, 'base64');
   }
 
-  async start(): Promise<void> {
+  /** `environment`: beside what the chart sets. */
+  async start(environment: Readonly<Record<string, string>> = {}): Promise<void> {
     const { name, namespace } = this.#options;
+    const settings = Object.entries(environment).map(([key, value]) => `${key}=${value}`);
     this.#starts++;
     const words = [this.#root, kubeAssets().found?.folder ?? '', program, ...this.#ports.map(String), name, namespace];
     const unshared = ['--mount', '--pid', '--fork', '--kill-child=KILL', '--'];
-    const running = guarded('unshare', [...unshared, '/bin/sh', '-c', script, 'vcluster', ...words], {
+    const running = guarded('unshare', [...unshared, '/bin/sh', '-c', script, 'vcluster', ...words, ...settings], {
       logFile: this.#logFile,
     });
     this.#process = running;
