@@ -37,9 +37,12 @@ export async function checkPermissions(
   );
 }
 
+/** All that a review needs: whoever asks may bound its requests. */
+type Asked = Pick<Connection, 'request'>;
+
 /** One review for each permission, in their order. `unanswered` hears why one is unknown. */
 export async function reviewAll(
-  connection: Connection,
+  connection: Asked,
   permissions: readonly Permission[],
   unanswered: (why: string) => void = () => {},
 ): Promise<readonly AccessReview[]> {
@@ -73,7 +76,7 @@ export function namesNobody(cluster: string): ClusterFault {
 const anonymous = 'system:anonymous';
 
 async function reviewAccess(
-  connection: Connection,
+  connection: Asked,
   permission: Permission,
   unanswered: (why: string) => void,
 ): Promise<AccessReview> {
@@ -98,7 +101,7 @@ async function reviewAccess(
 }
 
 /** The name by which the server knows us. */
-export async function userOf(connection: Connection): Promise<string | undefined> {
+export async function userOf(connection: Asked): Promise<string | undefined> {
   const status = await selfReview(connection, 'authentication.k8s.io', 'SelfSubjectReview');
   const info = isRecord(status) ? status['userInfo'] : undefined;
   const name = isRecord(info) ? info['username'] : undefined;
@@ -106,7 +109,7 @@ export async function userOf(connection: Connection): Promise<string | undefined
 }
 
 /** The status of a review of ourselves, or undefined where the server gives none. */
-export async function selfReview(connection: Connection, group: string, kind: string, spec?: object): Promise<unknown> {
+export async function selfReview(connection: Asked, group: string, kind: string, spec?: object): Promise<unknown> {
   const answer = await connection.request({
     method: 'POST',
     path: `/apis/${group}/v1/${kind.toLowerCase()}s`,

@@ -5,12 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import type { Answer } from '../../../../src/cluster/answer.ts';
+import type { ApiRequest, Connection } from '../../../../src/cluster/wire/connection.ts';
 import { type Devcluster, startDevcluster } from '../../../../src/devcluster/devcluster.ts';
 import { silentLog } from '../../../../src/log.ts';
-import { recordRules } from '../../../../src/management/server/host/records/record-rights.ts';
+import { RecordRights, recordRules } from '../../../../src/management/server/host/records/record-rights.ts';
 import { ManagementApi } from '../../../../src/management/server/server.ts';
 import { createMetrics } from '../../../../src/metrics.ts';
 import { ApiClient } from '../../../contract/client.ts';
+import { VirtualClock } from '../../../virtual-clock.ts';
 import { keysPath, type MovedClock, movedClock, people, until } from '../bench.ts';
 
 interface Rule {
@@ -109,6 +112,25 @@ function untilTroubles(api: ManagementApi, clock: MovedClock, delayMs: number, w
     throw new Error(`the troubles are ${JSON.stringify(troubles(api))}`, { cause: error });
   });
 }
+
+it('are not asked for any more once the replica stops, also where the cluster does not answer', async () => {
+  let isSilent = false;
+  const request = ({ signal }: ApiRequest) =>
+    new Promise<Answer>((resolve) => {
+      const failed: Answer = { kind: 'failed', status: undefined, retryAfterMs: undefined, message: 'given up' };
+      signal?.addEventListener('abort', () => resolve(failed));
+      if (signal?.aborted) resolve(failed);
+      if (!isSilent) resolve({ kind: 'ok', object: { metadata: {}, status: { allowed: true } } } as unknown as Answer);
+    });
+  const clock = new VirtualClock();
+  const connection = { name: 'store', request } as unknown as Connection;
+  const rights = new RecordRights({ connection, namespace: 'records', place: 'here', clock, log: silentLog });
+  await rights.open();
+  isSilent = true;
+  await clock.advance(nowAndThenMs);
+  await rights.stop();
+  expect([clock.pendingTimers, rights.lackedCount]).toEqual([0, 0]);
+}, 10_000);
 
 it('are those of the page', () => {
   expect(documented).toEqual(recordRules);

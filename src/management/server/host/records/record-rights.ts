@@ -70,7 +70,7 @@ export class RecordRights {
   #lookedMs = Number.NEGATIVE_INFINITY;
   #looking: Promise<void> | undefined;
   #isRefused = false;
-  #isStopped = false;
+  readonly #stopping = new AbortController();
 
   constructor(options: RecordRightsOptions) {
     this.#options = options;
@@ -128,7 +128,7 @@ export class RecordRights {
   }
 
   async stop(): Promise<void> {
-    this.#isStopped = true;
+    this.#stopping.abort();
     this.#timer?.cancel();
     await this.#looking;
   }
@@ -147,7 +147,8 @@ export class RecordRights {
 
   #wait(): void {
     this.#timer?.cancel();
-    if (this.#isStopped || this.#looking !== undefined || this.#lookedMs === Number.NEGATIVE_INFINITY) return;
+    if (this.#stopping.signal.aborted || this.#looking !== undefined || this.#lookedMs === Number.NEGATIVE_INFINITY)
+      return;
     const { clock } = this.#options;
     const laterMs = this.#lacked.length > 0 ? againMs : nowAndThenMs;
     const delayMs = this.#isRefused ? Math.max(0, this.#lookedMs + againMs - clock.now()) : laterMs;
@@ -160,9 +161,10 @@ export class RecordRights {
   }
 
   async #look(): Promise<void> {
-    const { connection, clock } = this.#options;
+    const { clock } = this.#options;
     this.#isRefused = false;
-    const reviews = await reviewAll(connection, this.#needed);
+    const reviews = await reviewAll(this.#asked, this.#needed);
+    if (this.#stopping.signal.aborted) return;
     this.#lookedMs = clock.now();
     const isNobody = reviews.includes('nobody');
     // What no review tells is as it was.
@@ -178,14 +180,20 @@ export class RecordRights {
     this.#tell();
   }
 
+  /** Given up with stop(), which a silent cluster would hold up for half a minute otherwise. */
+  get #asked(): Pick<Connection, 'request'> {
+    const { signal } = this.#stopping;
+    return { request: (request) => this.#options.connection.request({ ...request, signal }) };
+  }
+
   #nobody(): string {
     const { message, fix } = namesNobody(this.#options.connection.name);
     return `${message}; ${fix}`;
   }
 
   async #sentence(): Promise<string> {
-    const { connection, place } = this.#options;
-    const who = (await userOf(connection)) ?? 'of the kubeconfig';
+    const { place } = this.#options;
+    const who = (await userOf(this.#asked)) ?? 'of the kubeconfig';
     const all = this.#lacked.length === this.#needed.length;
     const ending = all ? '; a namespace that is being deleted loses its Roles first' : '';
     const what = lackedText(this.#lacked).join('; ');
