@@ -9,6 +9,7 @@ import type { Answer } from '../../../../src/cluster/answer.ts';
 import type { ApiRequest, Connection } from '../../../../src/cluster/wire/connection.ts';
 import { type Devcluster, startDevcluster } from '../../../../src/devcluster/devcluster.ts';
 import { silentLog } from '../../../../src/log.ts';
+import { hostFault } from '../../../../src/management/server/host/records/host-fault.ts';
 import { RecordRights, recordRules } from '../../../../src/management/server/host/records/record-rights.ts';
 import { ManagementApi } from '../../../../src/management/server/server.ts';
 import { createMetrics } from '../../../../src/metrics.ts';
@@ -131,6 +132,25 @@ it('are not asked for any more once the replica stops, also where the cluster do
   await rights.stop();
   expect([clock.pendingTimers, rights.lackedCount]).toEqual([0, 0]);
 }, 10_000);
+
+it('that are missing do not hide another reason of the cluster to refuse what a start writes', async () => {
+  const request = async ({ body }: ApiRequest) => {
+    const allowed = JSON.parse(String(body)).spec?.resourceAttributes?.verb !== 'delete';
+    return { kind: 'ok', object: { metadata: {}, status: { allowed } } } as unknown as Answer;
+  };
+  const connection = { name: 'store', request } as unknown as Connection;
+  const clock = new VirtualClock();
+  const rights = new RecordRights({ connection, namespace: 'records', place: 'here', clock, log: silentLog });
+  const refused = (message: string): Promise<never> => {
+    const words = `secrets "one" is forbidden: ${message}`;
+    const isForbidden = !message.startsWith('exceeded quota');
+    const answer = isForbidden ? { kind: 'forbidden', message: words } : { kind: 'refused', words, message: words };
+    return Promise.reject(hostFault('write', 'one', answer as Parameters<typeof hostFault>[2]));
+  };
+  await expect(rights.explain(refused('exceeded quota: full'))).rejects.toThrow('exceeded quota');
+  await expect(rights.explain(refused('User "replica" cannot'))).rejects.toThrow('lacks 1 right of 12');
+  await rights.stop();
+});
 
 it('are those of the page', () => {
   expect(documented).toEqual(recordRules);

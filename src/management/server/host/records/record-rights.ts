@@ -111,12 +111,13 @@ export class RecordRights {
     };
   }
 
-  /** What a start does with the host. A refusal is told with everything else that is missing. */
+  /** What a start does with the host. A refusal for want of a right is told with everything else that is missing. */
   async explain<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;
     } catch (error) {
-      if (error instanceof StoreFault && error.code === 'STORE_HOST_REFUSED') await this.#mustHave(() => true);
+      // A full quota or an immutable record is refused too, and no right would mend it.
+      if (error instanceof StoreFault && error.message.includes(rightsMend)) await this.#mustHave(() => true);
       throw error;
     }
   }
