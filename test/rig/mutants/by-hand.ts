@@ -167,7 +167,7 @@ export const byHand: readonly Mutant[] = [
   other(
     'what a former mapping has left is not looked for',
     'daemon/synced/stray-namespaces.ts',
-    '    void this.#look(window, 0);\n  }\n\n  /** Called when',
+    '    void this.#look(window, state, 0);\n  }\n\n  /** Called when',
     '  }\n\n  /** Called when',
   ),
 ];
