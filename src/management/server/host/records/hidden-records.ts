@@ -1,8 +1,8 @@
 // Looks once a minute for what the watch of the records shows as deleted although a Secret is there, so that no replica can tell it from a
 // key that was revoked, and a create under the same name is refused: a record whose label somebody has taken off, and a Secret of another
-// type under the name of a record. In: a connection. Out: names of Secrets.
+// type under the name of a record. In: a connection. Out: names of Secrets. It must never read what Secrets of other programs hold.
 import { type Clock, pause } from '../../../../clock.ts';
-import { listPages } from '../../../../cluster/window/list-pages.ts';
+import { readHeadPages } from '../../../../cluster/window/head-pages.ts';
 import type { Connection } from '../../../../cluster/wire/connection.ts';
 import type { WindowScope } from '../../../../cluster/wire/scope.ts';
 import type { Log } from '../../../../log.ts';
@@ -53,16 +53,15 @@ export class HiddenRecords {
   }
 
   async #listed(selected: Pick<WindowScope, 'labelSelector' | 'fieldSelector'>): Promise<string[] | undefined> {
-    const { connection, namespace } = this.#options;
+    const { connection, namespace, clock } = this.#options;
     const found: string[] = [];
-    const end = await listPages({
-      connection,
+    const end = await readHeadPages({
+      ...{ connection, clock, signal: this.#stop.signal },
       scope: { ref: secretsResource, namespace, ...selected },
-      signal: this.#stop.signal,
-      page: () => {},
-      accept: ({ metadata }) => found.push(metadata.name ?? ''),
+      ...{ spreadMs: 0, expected: 0, newestKnown: '0' },
+      page: (heads) => found.push(...heads.map(({ name }) => name)),
     });
-    return end.kind === 'listed' ? found : undefined;
+    return end.kind === 'read' ? found : undefined;
   }
 
   #tell(found: readonly string[] | undefined, before: readonly string[], says: string): void {
